@@ -1,0 +1,90 @@
+//! What a run waits for, derived from its state: recovery asks for it again, refusals name it, and no run
+//! is ever without it (SPEC 7, 13.I11).
+
+use super::core::Core;
+use super::outbox::Request;
+use crate::machines::batch::Call;
+use crate::machines::batch::call;
+use crate::machines::run;
+use crate::vocabulary::digest::Digest;
+use crate::vocabulary::effect::{Effect, GateSubject, TimerKind};
+use crate::vocabulary::ids::{OperationId, ToolCallId};
+
+impl Core {
+    /// Every effect that has not been answered.
+    pub(crate) fn outstanding(&self) -> Vec<Request> {
+        let mut effects = Vec::new();
+        if self.run == run::State::Resolving {
+            effects.push(Effect::ResolveEnvironment);
+        }
+        effects.extend(self.inference_effect());
+        if let Some(batch) = &self.tools.batch {
+            if !batch.announced.is_empty() {
+                effects.push(Effect::DispatchTools { calls: batch.announced.clone() });
+            }
+            effects.extend(batch.calls.iter().flat_map(|call| self.call_effects(call)));
+        }
+        effects.extend(self.release_effect());
+        effects
+    }
+
+    /// The deadline's timer, while it runs.
+    pub(crate) fn deadline_effect(&self) -> Option<Request> {
+        let due_ms = self.clock.deadline_ms()?;
+        Some(Effect::StartTimer { kind: TimerKind::Deadline, of: "run".to_owned(), due_ms })
+    }
+
+    /// What one call has outstanding.
+    pub(crate) fn call_effects(&self, call: &Call) -> Vec<Request> {
+        if call.is_closed() {
+            return Vec::new();
+        }
+        let timer = |kind, of, due: &Option<u64>| due.map(|due_ms| Effect::StartTimer { kind, of, due_ms });
+        match &call.phase {
+            call::State::Asking { ask, gate } => {
+                let gates = call.plan.as_ref().map(|plan| plan.tool.gates.as_slice()).unwrap_or_default();
+                let gate = gates.get(*gate as usize).cloned().unwrap_or_default();
+                vec![Effect::AskGate { ask: *ask, gate, about: GateSubject::Tool { call: call.id } }]
+            }
+            call::State::Ticketed { ticket, until_ms } => {
+                let ask = Effect::AwaitDecision { ticket: ticket.clone(), call: call.id };
+                let expiry = timer(TimerKind::TicketExpiry, ticket.0.clone(), until_ms);
+                std::iter::once(ask).chain(expiry).collect()
+            }
+            call::State::Executing { attempt, due_ms } => {
+                let operation_id = self.operation_id(call.id);
+                let enter = Effect::InvokeTool { call: call.id, attempt: *attempt, operation_id };
+                let timeout = timer(TimerKind::ToolTimeout, format!("{}/{attempt}", call.id), due_ms);
+                std::iter::once(enter).chain(timeout).collect()
+            }
+            call::State::Indeterminate => {
+                vec![Effect::ReconcileTool { call: call.id, operation_id: self.operation_id(call.id) }]
+            }
+            call::State::Requested | call::State::Ready | call::State::Completed | call::State::Failed { .. } => {
+                Vec::new()
+            }
+        }
+    }
+
+    /// Derived from run, call and nothing that a crash changes (SPEC 7).
+    fn operation_id(&self, call: ToolCallId) -> OperationId {
+        let call = call.to_string();
+        let digest = Digest::of("portcullis.operation.1", &[self.charter.run.as_str().as_bytes(), call.as_bytes()]);
+        OperationId(digest.hex().as_str().get(..32).unwrap_or_default().to_owned())
+    }
+
+    /// The types of input that would be accepted now.
+    pub(crate) fn expected(&self) -> Vec<&'static str> {
+        let mut expected: Vec<&'static str> =
+            self.outstanding().iter().flat_map(|effect| effect.answers().iter().copied()).collect();
+        if !self.run.is_terminal() {
+            if self.clock.deadline_ms().is_some() {
+                expected.push("deadline_elapsed");
+            }
+            expected.extend(["cancel_requested", "execution_crashed", "run_recovered"]);
+        }
+        expected.push("tail_repaired");
+        expected.dedup();
+        expected
+    }
+}

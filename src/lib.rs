@@ -1,0 +1,25 @@
+//! Portcullis: a deterministic, fail-closed run engine for LLM agents.
+//!
+//! One run is a loop of model calls and tool calls. Every report from the world is an [`Input`]; the
+//! [`Engine`] takes it to completion in one pure step, as signals and transitions of typed machines; the step
+//! is written to an append-only history before its effects are performed; and every run ends in one row of a
+//! [closed table](engine::table).
+//!
+//! The modules, from the ground up. Imports point down only.
+//!
+//! | floor | module | what |
+//! |---|---|---|
+//! | 0 | [`vocabulary`] | words: values, wire forms, limits |
+//! | 1 | [`machines`] | rules: one machine a file, its table first |
+//! | 2 | [`engine`] | the machines composed, the closed table, the invariants |
+//!
+//! Rules are cited as `SPEC 7.4`; they stand, numbered alike, in `docs/rules.md`.
+//!
+//! [`Input`]: vocabulary::input::Input
+//! [`Engine`]: engine::Engine
+
+pub mod vocabulary;
+
+pub mod machines;
+
+pub mod engine;

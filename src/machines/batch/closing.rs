@@ -1,0 +1,120 @@
+//! The one closing observation of a call: staged when the call is closed, published with its batch.
+
+use serde::Serialize;
+
+use super::{Plan, projection};
+use crate::vocabulary::digest::Digest;
+use crate::vocabulary::fact::Statement;
+use crate::vocabulary::spec::Limits;
+use crate::vocabulary::tool::{ObservationCode, Recovery, ToolError, ToolOutput};
+
+/// A staged observation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Closing {
+    /// Why it is not an ordinary success.
+    pub(crate) code: Option<ObservationCode>,
+    /// What the model sees.
+    pub(crate) text: String,
+    /// Facts, not numbered yet.
+    pub(crate) facts: Vec<Statement>,
+}
+
+/// What the model is told beside a code: where and what, never a library's wording.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub(crate) struct Remark {
+    /// A JSON Pointer into the arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pointer: Option<String>,
+    /// The schema keyword or JSON error that refuses them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) keyword: Option<String>,
+    /// Where in the argument text, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) offset: Option<u64>,
+    /// What a person, a gate or the executor said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<String>,
+    /// `unknown` when it is not known whether the call did anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) effect: Option<&'static str>,
+}
+
+impl Remark {
+    pub(crate) fn text(note: impl Into<String>) -> Self {
+        Self { note: Some(note.into()), ..Self::default() }
+    }
+
+    pub(crate) fn at(pointer: impl Into<String>, keyword: impl Into<String>) -> Self {
+        Self { pointer: Some(pointer.into()), keyword: Some(keyword.into()), ..Self::default() }
+    }
+}
+
+impl Closing {
+    /// An observation that is an error.
+    pub(crate) fn coded(code: ObservationCode, remark: Remark) -> Self {
+        #[derive(Serialize)]
+        struct Shown<'a> {
+            error: ObservationCode,
+            #[serde(flatten)]
+            remark: &'a Remark,
+        }
+        let text = serde_json::to_string(&Shown { error: code, remark: &remark }).unwrap_or_default();
+        Self { code: Some(code), text, facts: Vec::new() }
+    }
+
+    /// A gate's answer in the tool's place: an observation, never facts.
+    pub(crate) const fn set_by_gate(text: String) -> Self {
+        Self { code: Some(ObservationCode::SetByGate), text, facts: Vec::new() }
+    }
+
+    /// Of code, text and facts.
+    pub(crate) fn digest(&self) -> Digest {
+        let code = self.code.map_or("", ObservationCode::word);
+        let facts = Digest::of(
+            "portcullis.staged.1",
+            &self.facts.iter().map(|fact| fact.statement.as_bytes()).collect::<Vec<_>>(),
+        );
+        Digest::of("portcullis.closing.1", &[code.as_bytes(), self.text.as_bytes(), facts.as_bytes()])
+    }
+}
+
+/// What an invocation that returned is closed with (SPEC 7, results).
+pub(crate) fn after_success(plan: &Plan, limits: &Limits, output: ToolOutput) -> Closing {
+    let size = output.content().len() as u64;
+    if size > plan.tool.spec.result_bytes_max {
+        let note = format!("{size} bytes, at most {} are taken", plan.tool.spec.result_bytes_max);
+        return Closing::coded(ObservationCode::ResultTooLarge, Remark::text(note));
+    }
+    match output {
+        ToolOutput::Error { content } => {
+            Closing { code: Some(ObservationCode::ToolResultError), text: content, facts: Vec::new() }
+        }
+        ToolOutput::Success { content, facts } => {
+            if !plan.tool.spec.evidence {
+                return Closing { code: None, text: content, facts: Vec::new() };
+            }
+            match projection::project(&plan.tool.spec.projection, limits, &content, &facts) {
+                Ok(facts) => Closing { code: None, text: content, facts },
+                Err(reason) => Closing::coded(ObservationCode::ProjectionFailed, Remark::text(reason)),
+            }
+        }
+    }
+}
+
+/// What an invocation that failed for good is closed with. After every failure but the proof that nothing
+/// happened, the call's effect is unknown, and the observation of a tool that must not be replayed says so.
+pub(crate) fn after_failure(plan: &Plan, limits: &Limits, code: ObservationCode, error: Option<&ToolError>) -> Closing {
+    let unknown = code != ObservationCode::ToolUnavailable && plan.tool.spec.recovery_mode() == Recovery::NeverReplay;
+    let note = error.map(|error| clipped(error.message(), limits.note_bytes_max));
+    let effect = unknown.then_some("unknown");
+    Closing::coded(code, Remark { note, effect, ..Remark::default() })
+}
+
+/// The longest prefix of `text` of at most `bytes_max` bytes.
+fn clipped(text: &str, bytes_max: u64) -> String {
+    let mut end = text.len().min(usize::try_from(bytes_max).unwrap_or(usize::MAX));
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,244 @@
+//! The tool batch: all calls of one response, triaged together, dispatched in waves, published together
+//! (SPEC 7).
+
+pub mod call;
+mod closing;
+mod projection;
+mod triage;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::ser::{SerializeSeq, SerializeStruct, Serializer};
+
+use crate::machines::toolbox::Tool;
+use crate::machines::{accept, batch::call::Event};
+use crate::vocabulary::digest::Digest;
+use crate::vocabulary::ids::{Ask, Ticket, ToolCallId};
+use crate::vocabulary::json::Json;
+use crate::vocabulary::tool::{Concurrency, ObservationCode};
+
+pub(crate) use closing::{Closing, Remark, after_failure, after_success};
+pub(crate) use triage::{Triage, TriagedCall, Verdict, is_held, plan_edited};
+
+/// The calls of one response.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    /// The round, from 1.
+    pub round: u32,
+    /// The calls, in model order.
+    pub calls: Vec<Call>,
+    /// The wave whose dispatch is being made durable.
+    pub announced: Vec<ToolCallId>,
+}
+
+/// One call of a batch.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Its id.
+    pub id: ToolCallId,
+    /// Where it stands.
+    pub phase: call::State,
+    /// What will be called, once the arguments were found good.
+    pub plan: Option<Arc<Plan>>,
+    /// How many unknown effects of the same plan a person knew of when they allowed it (SPEC 7.6).
+    pub cleared: Option<u32>,
+    /// The closing observation, staged until the batch is published.
+    pub(crate) closing: Option<Closing>,
+}
+
+/// A tool and the arguments that it will be called with.
+#[derive(Debug)]
+pub struct Plan {
+    /// The tool.
+    pub tool: Arc<Tool>,
+    /// The arguments, without what belongs to the engine.
+    pub arguments: Json,
+    /// Of tool and arguments.
+    pub digest: Digest,
+    /// Of tool and what it looks at.
+    pub scope: Digest,
+}
+
+/// Effects that nobody knows the outcome of, by plan (SPEC 7.6).
+#[derive(Debug, Clone, Default)]
+pub struct Unknowns(BTreeMap<Digest, u32>);
+
+impl Unknowns {
+    /// How many with this plan.
+    #[must_use]
+    pub fn of(&self, plan: &Digest) -> u32 {
+        self.0.get(plan).copied().unwrap_or(0)
+    }
+
+    /// One more.
+    pub fn note(&mut self, plan: Digest) {
+        let count = self.0.entry(plan).or_default();
+        *count = count.saturating_add(1);
+    }
+
+    /// One of them was reconciled.
+    pub fn settle(&mut self, plan: &Digest) {
+        if let Some(count) = self.0.get_mut(plan) {
+            *count = count.saturating_sub(1);
+        }
+    }
+
+    /// How many plans have any, and a digest of them.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.values().map(|count| u64::from(*count)).sum()
+    }
+}
+
+/// What a batch waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waits {
+    /// Gates.
+    Gates,
+    /// A person.
+    Person,
+    /// Tools.
+    Tools,
+    /// Nothing more: it can be published.
+    Nothing,
+    /// The next wave can be dispatched.
+    Dispatch,
+}
+
+impl Batch {
+    /// What it waits for now. While tickets are open nothing is dispatched.
+    #[must_use]
+    pub fn waits(&self) -> Waits {
+        let any = |phase: fn(&call::State) -> bool| {
+            self.calls.iter().any(|call| call.closing.is_none() && phase(&call.phase))
+        };
+        if any(|phase| matches!(phase, call::State::Asking { .. })) {
+            Waits::Gates
+        } else if any(|phase| matches!(phase, call::State::Executing { .. })) || !self.announced.is_empty() {
+            Waits::Tools
+        } else if any(|phase| matches!(phase, call::State::Ticketed { .. } | call::State::Indeterminate)) {
+            Waits::Person
+        } else if any(|phase| matches!(phase, call::State::Ready)) {
+            Waits::Dispatch
+        } else {
+            Waits::Nothing
+        }
+    }
+
+    /// The next wave: in model order, parallel neighbours together, a serial call alone.
+    #[must_use]
+    pub fn next_wave(&self) -> Vec<ToolCallId> {
+        let ready = self.calls.iter().filter(|call| matches!(call.phase, call::State::Ready));
+        let mut wave = Vec::new();
+        for call in ready {
+            let serial = call.plan.as_ref().is_none_or(|plan| plan.tool.spec.concurrency == Concurrency::Serial);
+            if serial && !wave.is_empty() {
+                break;
+            }
+            wave.push(call.id);
+            if serial {
+                break;
+            }
+        }
+        wave
+    }
+
+    /// The call of that id.
+    #[must_use]
+    pub fn call(&self, id: ToolCallId) -> Option<&Call> {
+        (id.round == self.round).then(|| self.calls.get(id.index as usize)).flatten()
+    }
+
+    /// The call of that id.
+    pub fn call_mut(&mut self, id: ToolCallId) -> Option<&mut Call> {
+        if id.round == self.round { self.calls.get_mut(id.index as usize) } else { None }
+    }
+
+    /// The call that asks this question.
+    #[must_use]
+    pub fn asking(&self, ask: Ask) -> Option<&Call> {
+        self.calls.iter().find(|call| matches!(&call.phase, call::State::Asking { ask: open, .. } if *open == ask))
+    }
+
+    /// The call that waits for this ticket.
+    #[must_use]
+    pub fn ticketed(&self, ticket: &Ticket) -> Option<&Call> {
+        self.calls
+            .iter()
+            .find(|call| matches!(&call.phase, call::State::Ticketed { ticket: open, .. } if open == ticket))
+    }
+}
+
+impl Call {
+    /// Moves the call; false when its machine does not accept the event.
+    #[must_use]
+    pub(crate) fn accept(&mut self, event: &Event) -> bool {
+        let next = accept::<call::Call>(&self.phase, event);
+        let accepted = next.is_some();
+        if let Some(next) = next {
+            self.phase = next;
+        }
+        accepted
+    }
+
+    /// Why it is not an ordinary success, once it is closed.
+    #[must_use]
+    pub fn code(&self) -> Option<ObservationCode> {
+        self.closing.as_ref().and_then(|closing| closing.code)
+    }
+
+    /// Whether it has its closing observation.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        self.closing.is_some()
+    }
+}
+
+impl Serialize for Batch {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        struct Calls<'a>(&'a [Call]);
+        impl Serialize for Calls<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let mut out = serializer.serialize_seq(Some(self.0.len()))?;
+                for call in self.0 {
+                    out.serialize_element(call)?;
+                }
+                out.end()
+            }
+        }
+        let mut out = serializer.serialize_struct("Batch", 3)?;
+        out.serialize_field("round", &self.round)?;
+        out.serialize_field("calls", &Calls(&self.calls))?;
+        if !self.announced.is_empty() {
+            out.serialize_field("announced", &self.announced)?;
+        }
+        out.end()
+    }
+}
+
+impl Serialize for Call {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct View<'a> {
+            call: ToolCallId,
+            #[serde(flatten)]
+            phase: &'a call::State,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            plan: Option<Digest>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            cleared: Option<u32>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            closing: Option<Digest>,
+        }
+        View {
+            call: self.id,
+            phase: &self.phase,
+            plan: self.plan.as_ref().map(|plan| plan.digest),
+            cleared: self.cleared,
+            closing: self.closing.as_ref().map(Closing::digest),
+        }
+        .serialize(serializer)
+    }
+}

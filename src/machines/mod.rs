@@ -1,0 +1,20 @@
+//! Floor 1, rules: one machine a file, its transition table first. Each machine is small, knows nothing of
+//! the others, and speaks to them through signals that the engine carries.
+
+pub mod batch;
+pub mod clock;
+pub mod collection;
+pub mod inference;
+pub mod ledger;
+pub mod release;
+pub mod run;
+pub(crate) mod schema;
+mod table;
+pub mod toolbox;
+
+pub use table::{Chart, Transition};
+pub(crate) use table::{Machine, accept, labels, transitions};
+
+/// The tables of every machine, in the order in which a run meets them.
+pub const CHARTS: &[Chart] =
+    &[run::CHART, inference::CHART, batch::call::CHART, collection::CHART, release::CHART];

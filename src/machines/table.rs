@@ -1,0 +1,104 @@
+//! What every machine has in common: a table, names, and one way to accept an event.
+
+use statig::Outcome;
+
+/// One line of a machine's table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Transition {
+    /// The state before.
+    pub from: &'static str,
+    /// The event.
+    pub event: &'static str,
+    /// The state after.
+    pub to: &'static str,
+}
+
+/// A machine as data: what diagrams, matrices and their tests are made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Chart {
+    /// The machine's name.
+    pub machine: &'static str,
+    /// Its states, the first one first.
+    pub states: &'static [&'static str],
+    /// Its events.
+    pub events: &'static [&'static str],
+    /// Every transition. A pair of state and event without one is refused.
+    pub transitions: &'static [Transition],
+}
+
+impl Chart {
+    /// The states that `event` may lead to from `state`; none means refused.
+    pub fn targets(&self, state: &str, event: &str) -> impl Iterator<Item = &'static str> {
+        self.transitions.iter().filter(move |line| line.from == state && line.event == event).map(|line| line.to)
+    }
+
+    /// The states that nothing leaves.
+    pub fn terminals(&self) -> impl Iterator<Item = &'static str> {
+        let leaves = |state: &&str| self.transitions.iter().any(|line| line.from == *state && line.to != *state);
+        self.states.iter().copied().filter(move |state| !leaves(state))
+    }
+}
+
+/// A machine under its chart.
+pub(crate) trait Machine {
+    /// Its states, with their data.
+    type State: Clone + AsRef<str>;
+    /// Its events, with their data.
+    type Event: AsRef<str>;
+    /// Its table.
+    const CHART: Chart;
+
+    /// Hands the event to the rules. `state` is a copy that may be spoilt.
+    fn handle(state: &mut Self::State, event: &Self::Event) -> Outcome<Self::State>;
+}
+
+/// Offers `event` to a machine in `state`. `None` means that the machine does not accept it; nothing has
+/// changed then, since the rules worked on a copy.
+pub(crate) fn accept<M: Machine>(state: &M::State, event: &M::Event) -> Option<M::State> {
+    let next = match M::handle(&mut state.clone(), event) {
+        Outcome::Transition(next) => next,
+        Outcome::Handled => state.clone(),
+        Outcome::Super => return None,
+    };
+    debug_assert!(
+        M::CHART.targets(state.as_ref(), event.as_ref()).any(|to| to == next.as_ref()),
+        "{}: {} --{}--> {} is not in the table",
+        M::CHART.machine,
+        state.as_ref(),
+        event.as_ref(),
+        next.as_ref(),
+    );
+    Some(next)
+}
+
+/// Writes a table as lines `state, event => state;`.
+macro_rules! transitions {
+    ($( $from:ident, $event:ident => $to:ident; )*) => {
+        &[ $( $crate::machines::Transition {
+            from: stringify!($from), event: stringify!($event), to: stringify!($to),
+        } ),* ]
+    };
+}
+pub(crate) use transitions;
+
+/// Names the variants of a state or event enum, for tables and refusals.
+macro_rules! labels {
+    ($name:ident, $list:ident: $( $variant:ident => $label:ident ),* $(,)?) => {
+        const $list: &[&str] = &[ $( stringify!($label) ),* ];
+
+        impl $name {
+            /// The name in the machine's table.
+            #[must_use]
+            pub const fn label(&self) -> &'static str {
+                match self { $( Self::$variant { .. } => stringify!($label) ),* }
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                self.label()
+            }
+        }
+    };
+}
+pub(crate) use labels;

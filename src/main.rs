@@ -1,0 +1,2 @@
+//! The `portcullis` binary.
+fn main() {}

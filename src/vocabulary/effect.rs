@@ -1,0 +1,201 @@
+//! Effects: requests to the world, imperative, with deterministic ids (SPEC 4). They are written before they
+//! are performed, and each is answered by an input.
+
+use serde::Serialize;
+
+use super::digest::Digest;
+use super::environment::HookPoint;
+use super::ids::{Ask, JudgeCallId, ModelCallId, NestedCallId, OperationId, Ticket, ToolCallId};
+use super::tool::ObservationCode;
+use super::wire::words;
+
+/// A request to the world. `R` is the release it may carry: the engine's own, which nobody else can build.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Effect<R> {
+    /// Find and merge tools, gates and hooks. Answered by `environment_resolved` or `resolution_failed`.
+    ResolveEnvironment,
+    /// Ask a model. Answered by `model_responded` or `model_failed`.
+    CallModel {
+        /// The request.
+        call: ModelCallId,
+        /// Which attempt, from 1.
+        attempt: u32,
+        /// The model's name.
+        model: String,
+        /// What for.
+        purpose: Purpose,
+        /// Whether tools are offered.
+        tools: ToolOffer,
+        /// Of everything the model is shown.
+        request: Digest,
+    },
+    /// Wake the run. Answered by the input that the kind names.
+    StartTimer {
+        /// Which timer.
+        kind: TimerKind,
+        /// What it belongs to: a call and its attempt, a ticket, or the run.
+        of: String,
+        /// When, in milliseconds from the run's start.
+        due_ms: u64,
+    },
+    /// Ask a gate. Answered by `gate_answered` or `gate_failed`.
+    AskGate {
+        /// The question.
+        ask: Ask,
+        /// The gate.
+        gate: String,
+        /// What it stands before.
+        about: GateSubject,
+    },
+    /// Tell a hook. Answered by `hook_answered` or `hook_failed`.
+    CallHook {
+        /// The question.
+        ask: Ask,
+        /// Where the run stands.
+        point: HookPoint,
+        /// The plugin.
+        plugin: String,
+    },
+    /// Make the dispatch of a wave durable. Answered by `tools_dispatched`.
+    DispatchTools {
+        /// The wave, in model order.
+        calls: Vec<ToolCallId>,
+    },
+    /// Enter a tool. Answered by `tool_completed`, `tool_failed` or `tool_timed_out`.
+    InvokeTool {
+        /// The call.
+        call: ToolCallId,
+        /// Which attempt, from 1.
+        attempt: u32,
+        /// The idempotency key, the same for every attempt.
+        operation_id: OperationId,
+    },
+    /// Let a nested call begin.
+    AdmitNested {
+        /// The nested call.
+        nested: NestedCallId,
+    },
+    /// Do not let it begin.
+    DenyNested {
+        /// The nested call.
+        nested: NestedCallId,
+        /// Why.
+        code: ObservationCode,
+    },
+    /// Ask a person. Answered by `decision_given` or `ticket_expired`.
+    AwaitDecision {
+        /// The ticket.
+        ticket: Ticket,
+        /// The call it decides on.
+        call: ToolCallId,
+    },
+    /// Find out what an interrupted call did. Answered by `tool_reconciled`.
+    ReconcileTool {
+        /// The call.
+        call: ToolCallId,
+        /// Its idempotency key.
+        operation_id: OperationId,
+    },
+    /// Ask the judge. Answered by `semantics_judged` or `semantics_failed`.
+    JudgeSemantics {
+        /// The question.
+        call: JudgeCallId,
+        /// Which attempt, from 1.
+        attempt: u32,
+        /// The draft.
+        draft: Digest,
+    },
+    /// Stop whatever is under way. Nothing answers; late reports are refused.
+    AbortInFlight,
+    /// Hand the release out, at least once. Answered by `release_delivered`.
+    Publish {
+        /// The release.
+        release: R,
+        /// The same for every offer of this release.
+        key: Digest,
+    },
+}
+
+/// An effect that is answered by one of these inputs, by type.
+impl<R> Effect<R> {
+    /// The types of input that answer it.
+    #[must_use]
+    pub const fn answers(&self) -> &'static [&'static str] {
+        match self {
+            Self::ResolveEnvironment => &["environment_resolved", "resolution_failed"],
+            Self::CallModel { .. } => &["model_responded", "model_failed"],
+            Self::StartTimer { kind, .. } => match kind {
+                TimerKind::Deadline => &["deadline_elapsed"],
+                TimerKind::Backoff => &["backoff_elapsed"],
+                TimerKind::ToolTimeout => &["tool_timed_out"],
+                TimerKind::TicketExpiry => &["ticket_expired"],
+            },
+            Self::AskGate { .. } => &["gate_answered", "gate_failed"],
+            Self::CallHook { .. } => &["hook_answered", "hook_failed"],
+            Self::DispatchTools { .. } => &["tools_dispatched"],
+            Self::InvokeTool { .. } => &["tool_completed", "tool_failed"],
+            Self::AdmitNested { .. } => &["nested_completed"],
+            Self::AwaitDecision { .. } => &["decision_given"],
+            Self::ReconcileTool { .. } => &["tool_reconciled"],
+            Self::JudgeSemantics { .. } => &["semantics_judged", "semantics_failed"],
+            Self::Publish { .. } => &["release_delivered"],
+            Self::DenyNested { .. } | Self::AbortInFlight => &[],
+        }
+    }
+}
+
+words! {
+    /// What a model call is for.
+    pub enum Purpose {
+        /// The next step of the loop: tools or an answer.
+        Step = "step",
+        /// A bad draft, once more.
+        DraftRepair = "draft_repair",
+        /// A draft whose evidence does not hold, once more.
+        EvidenceRepair = "evidence_repair",
+    }
+}
+
+words! {
+    /// Whether a model call offers tools.
+    pub enum ToolOffer {
+        /// Every tool of the environment.
+        Offered = "offered",
+        /// None: the model must answer.
+        Withdrawn = "withdrawn",
+    }
+}
+
+words! {
+    /// Which timer.
+    pub enum TimerKind {
+        /// The run's deadline.
+        Deadline = "deadline",
+        /// The delay before a model attempt.
+        Backoff = "backoff",
+        /// The time a tool call may take.
+        ToolTimeout = "tool_timeout",
+        /// The time a decision may take.
+        TicketExpiry = "ticket_expiry",
+    }
+}
+
+/// What a gate is asked about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum GateSubject {
+    /// A tool call.
+    Tool {
+        /// The call.
+        call: ToolCallId,
+    },
+    /// A verified draft.
+    Release {
+        /// Its digest.
+        draft: Digest,
+    },
+}
+

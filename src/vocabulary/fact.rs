@@ -1,0 +1,33 @@
+//! Facts: observed, publishable statements from successful results of evidence tools (SPEC 1).
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::{FactId, ToolCallId};
+
+/// What a tool's executor reports as one fact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Statement {
+    /// What was observed: not empty, at most `limits.statement_bytes_max`.
+    pub statement: String,
+    /// What the fact is about: a fact with a known key of the same tool is not new (SPEC 8).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+/// One observed fact with its number and where it came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Fact {
+    /// Its number.
+    pub id: FactId,
+    /// The call that observed it.
+    pub call: ToolCallId,
+    /// The tool that observed it.
+    pub tool: Arc<str>,
+    /// What was observed.
+    pub statement: String,
+}
