@@ -12,6 +12,7 @@
 //! | 0 | [`vocabulary`] | words: values, wire forms, limits |
 //! | 1 | [`machines`] | rules: one machine a file, its table first |
 //! | 2 | [`engine`] | the machines composed, the closed table, the invariants |
+//! | 3 | [`history`] | memory: records, their chain, replay |
 //!
 //! Rules are cited as `SPEC 7.4`; they stand, numbered alike, in `docs/rules.md`.
 //!
@@ -23,3 +24,8 @@ pub mod vocabulary;
 pub mod machines;
 
 pub mod engine;
+
+pub mod history;
+
+#[cfg(feature = "cli")]
+pub mod cli;

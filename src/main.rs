@@ -1,2 +1,7 @@
 //! The `portcullis` binary.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    portcullis::cli::main()
+}

@@ -177,8 +177,9 @@ impl Core {
                 crate::vocabulary::input::GateAnswer::SetResult { content } => {
                     output(&ToolOutput::text(content.clone()))
                 }
-                crate::vocabulary::input::GateAnswer::Allow
-                | crate::vocabulary::input::GateAnswer::Confirm { .. } => Ok(()),
+                crate::vocabulary::input::GateAnswer::Allow | crate::vocabulary::input::GateAnswer::Confirm { .. } => {
+                    Ok(())
+                }
             },
             Input::CancelRequested { by, .. } => note(Some(by)),
             Input::ExecutionCrashed { origin } => note(Some(origin)),
@@ -271,7 +272,9 @@ impl Core {
     /// The ticket must be open; its expiry comes back.
     fn admit_ticket(&self, ticket: &Ticket) -> Result<Option<u64>, Objection> {
         let kind = |kind| Objection { kind, machine: "tool_call", reason: None };
-        let Some(batch) = &self.tools.batch else { return Err(kind(Unexpected)) };
+        let Some(batch) = &self.tools.batch else {
+            return Err(kind(Unexpected));
+        };
         let mut any = false;
         for call in &batch.calls {
             if let call::State::Ticketed { ticket: open, until_ms } = &call.phase {
@@ -285,10 +288,11 @@ impl Core {
     }
 
     fn admit_reconciliation(&self, id: ToolCallId) -> Admission {
-        let Some(batch) = &self.tools.batch else { return object(Unexpected, "tool_batch") };
-        let open = |call: &crate::machines::batch::Call| {
-            !call.is_closed() && matches!(call.phase, call::State::Indeterminate)
+        let Some(batch) = &self.tools.batch else {
+            return object(Unexpected, "tool_batch");
         };
+        let open =
+            |call: &crate::machines::batch::Call| !call.is_closed() && matches!(call.phase, call::State::Indeterminate);
         if batch.call(id).is_some_and(open) {
             return Ok(());
         }

@@ -4,9 +4,7 @@ use super::core::{Core, drive};
 use super::outbox::{Outbox, Raised, Request};
 use super::rounds::Denied;
 use super::table::Cause;
-use crate::machines::release::{
-    self, Candidate, EvidencedDraft, Event, Releasing, State, VerifiedDraft, draft, guard,
-};
+use crate::machines::release::{self, Candidate, Event, EvidencedDraft, Releasing, State, VerifiedDraft, draft, guard};
 use crate::machines::run::{self, Run};
 use crate::vocabulary::draft::BadDraft;
 use crate::vocabulary::effect::{Effect, GateSubject, Purpose};
@@ -20,13 +18,7 @@ use crate::vocabulary::spec::{DraftFormat, JudgePolicy};
 
 impl Core {
     /// A response without tool calls is a draft: this run's own last response, nothing else ever is.
-    pub(crate) fn receive_draft(
-        &mut self,
-        content: Content,
-        finish: FinishReason,
-        purpose: Purpose,
-        out: &mut Outbox,
-    ) {
+    pub(crate) fn receive_draft(&mut self, content: Content, finish: FinishReason, purpose: Purpose, out: &mut Outbox) {
         let text = content.text.unwrap_or_default();
         let read = draft::read(self.spec().draft.format, self.charter.data_schema.as_ref(), &text, finish);
         let digest = draft::digest(&text);
@@ -147,7 +139,9 @@ impl Core {
 
     /// The judge gave a verdict: anything but support is a refusal (SPEC 11).
     pub(crate) fn judged(&mut self, verdict: Verdict, usage: Option<Usage>, out: &mut Outbox) {
-        let State::Judging { evidenced, .. } = self.release.clone() else { return };
+        let State::Judging { evidenced, .. } = self.release.clone() else {
+            return;
+        };
         self.ledger.charge(&self.charter.spec.budgets, &self.charter.spec.model.name, usage);
         match verdict {
             Verdict::Supported => out.raise(Raised::SemanticsHeld(evidenced.supported())),
@@ -179,10 +173,12 @@ impl Core {
 
     /// A release gate answered. It may only allow or block.
     pub(crate) fn release_gate_answered(&mut self, answer: &GateAnswer, out: &mut Outbox) {
-        let State::Gating { gate, verified, .. } = self.release.clone() else { return };
+        let State::Gating { gate, verified, .. } = self.release.clone() else {
+            return;
+        };
         match answer {
             GateAnswer::Allow => self.ask_release_gate(verified, gate as usize + 1, out),
-            GateAnswer::Block { .. } => out.raise(Raised::ReleaseBlocked(verified, self.release_gate_name(gate))),
+            GateAnswer::Block { .. } => out.raise(Raised::ReleaseBlocked(self.release_gate_name(gate))),
             GateAnswer::SetResult { .. } | GateAnswer::Confirm { .. } => {
                 out.raise(Raised::ExecutionFailed(crate::vocabulary::failure::Failure::CapabilityBound));
             }
@@ -191,8 +187,8 @@ impl Core {
 
     /// A release gate failed: it blocks.
     pub(crate) fn release_gate_failed(&mut self, out: &mut Outbox) {
-        if let State::Gating { gate, verified, .. } = self.release.clone() {
-            out.raise(Raised::ReleaseBlocked(verified, self.release_gate_name(gate)));
+        if let State::Gating { gate, .. } = self.release {
+            out.raise(Raised::ReleaseBlocked(self.release_gate_name(gate)));
         }
     }
 

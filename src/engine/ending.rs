@@ -24,7 +24,7 @@ impl Core {
         if self.run.is_terminal() {
             return;
         }
-        let in_flight = self.has_work_in_flight();
+        let in_flight = cause.interrupts() && self.has_work_in_flight();
         self.close_batch(out);
         let cause = self.weigh(cause, out);
         if matches!(cause, Cause::Budget)
@@ -63,7 +63,9 @@ impl Core {
     /// Closes what is open of the batch and publishes it: what was entered is indeterminate, the rest was
     /// not dispatched. No call stays without its observation.
     fn close_batch(&mut self, out: &mut Outbox) {
-        let Some(batch) = &mut self.tools.batch else { return };
+        let Some(batch) = &mut self.tools.batch else {
+            return;
+        };
         batch.announced.clear();
         let open: Vec<ToolCallId> = batch.calls.iter().filter(|call| !call.is_closed()).map(|call| call.id).collect();
         for id in open {
@@ -151,7 +153,7 @@ impl Core {
             Raised::EvidenceViolated(kind) => self.evidence_violated(kind, out),
             Raised::SemanticsHeld(verified) => self.ask_release_gate(verified, 0, out),
             Raised::SemanticsRefused(evidenced, kind) => self.end(Cause::SemanticsRefused(evidenced, kind), out),
-            Raised::ReleaseBlocked(verified, gate) => self.end(Cause::Blocked(verified, gate), out),
+            Raised::ReleaseBlocked(gate) => self.end(Cause::Blocked(gate), out),
         }
     }
 }

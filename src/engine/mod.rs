@@ -1,4 +1,4 @@
-//! Floor 3, the engine: the machines composed. Inputs go in, steps come out; no clock, no randomness, no
+//! Floor 2, the engine: the machines composed. Inputs go in, steps come out; no clock, no randomness, no
 //! input or output, no threads.
 //!
 //! What goes in: [`Engine::step`]. What comes out, in the order in which it is used: a [`Step`] (store its
@@ -95,10 +95,22 @@ impl Decider {
         self.core().and_then(|core| core.ending.as_ref()).map(|(ending, _)| ending)
     }
 
+    /// Whether the release has a receipt.
+    #[must_use]
+    pub fn is_delivered(&self) -> bool {
+        self.core().is_some_and(|core| matches!(core.release, release::State::Delivered { .. }))
+    }
+
     /// Where the run stands: `created` before the first input.
     #[must_use]
     pub fn run_state(&self) -> &run::State {
         self.core().map_or(&run::State::Created, |core| &core.run)
+    }
+
+    /// What was spent.
+    #[must_use]
+    pub fn ledger(&self) -> Option<&Ledger> {
+        self.core().map(|core| &core.ledger)
     }
 
     /// The broken invariants; none, unless the engine has a bug (SPEC 13).
@@ -124,8 +136,7 @@ fn displace(core: &Core, at_ms: u64, input: Input) -> Input {
 }
 
 fn refusal(core: Option<&Core>, objection: Objection) -> Refusal {
-    let (state, expected) =
-        core.map_or(("created", vec!["run_started"]), |core| (core.run.label(), core.expected()));
+    let (state, expected) = core.map_or(("created", vec!["run_started"]), |core| (core.run.label(), core.expected()));
     Refusal { kind: objection.kind, machine: objection.machine, state, expected, reason: objection.reason }
 }
 
@@ -232,7 +243,13 @@ impl Engine {
     /// What was spent.
     #[must_use]
     pub fn ledger(&self) -> Option<&Ledger> {
-        self.core().map(|core| &core.ledger)
+        self.decider.ledger()
+    }
+
+    /// The types of input that would be accepted now.
+    #[must_use]
+    pub fn expected(&self) -> Vec<&'static str> {
+        self.core().map_or_else(|| vec!["run_started"], Core::expected)
     }
 
     /// The tool batch that is open.

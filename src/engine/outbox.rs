@@ -61,7 +61,7 @@ pub(crate) enum Raised {
     EvidenceViolated(EvidenceViolation),
     SemanticsHeld(VerifiedDraft),
     SemanticsRefused(EvidencedDraft, SemanticRefusal),
-    ReleaseBlocked(VerifiedDraft, String),
+    ReleaseBlocked(String),
 }
 
 impl Raised {
@@ -74,20 +74,16 @@ impl Raised {
             Self::BudgetExhausted(limit) => Signal::BudgetExhausted { limit: *limit },
             Self::ViolationLimitReached => Signal::ViolationLimitReached,
             Self::CollectionStopped => Signal::CollectionStopped,
-            Self::DraftCompleted(candidate) => {
-                Signal::DraftCompleted { digest: candidate.digest(), conclusion: true }
-            }
+            Self::DraftCompleted(candidate) => Signal::DraftCompleted { digest: candidate.digest(), conclusion: true },
             Self::DraftConcludesNothing(digest, _) => Signal::DraftCompleted { digest: *digest, conclusion: false },
-            Self::DraftInvalid(bad, _) => {
-                Signal::DraftInvalid { kind: bad.kind, digest: bad.digest, bytes: bad.bytes }
-            }
+            Self::DraftInvalid(bad, _) => Signal::DraftInvalid { kind: bad.kind, digest: bad.digest, bytes: bad.bytes },
             Self::RepairFailed(of, reason) => Signal::RepairFailed { of: *of, reason: *reason },
             Self::ExecutionFailed(failure) => Signal::ExecutionFailed { failure: failure.clone() },
             Self::EvidenceHeld(_) => Signal::EvidenceHeld,
             Self::EvidenceViolated(kind) => Signal::EvidenceViolated { kind: *kind },
             Self::SemanticsHeld(verified) => Signal::SemanticsHeld { judged: verified.judged() },
             Self::SemanticsRefused(_, kind) => Signal::SemanticsRefused { kind: *kind },
-            Self::ReleaseBlocked(_, gate) => {
+            Self::ReleaseBlocked(gate) => {
                 Signal::GateBlocked { gate: gate.clone(), of: crate::vocabulary::environment::GateOf::Release }
             }
         }

@@ -20,7 +20,9 @@ impl Core {
         for call in calls {
             let id = call.id;
             let evidence = call.plan.as_ref().filter(|plan| plan.tool.spec.evidence).cloned();
-            let Some(closing) = call.closing else { continue };
+            let Some(closing) = call.closing else {
+                continue;
+            };
             let (facts, directive) = match evidence {
                 Some(plan) if closing.code.is_none() => {
                     self.answer_scope(plan.scope);

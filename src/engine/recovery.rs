@@ -5,6 +5,7 @@ use super::core::{Core, drive};
 use super::outbox::Outbox;
 use super::table::Cause;
 use crate::machines::batch::call::{self, Event as CallEvent};
+use crate::machines::batch::{Closing, Remark, after_success};
 use crate::machines::inference::{self, Inference};
 use crate::machines::release::{self, Releasing};
 use crate::vocabulary::effect::Effect;
@@ -12,7 +13,6 @@ use crate::vocabulary::ids::ToolCallId;
 use crate::vocabulary::input::{LiveTool, Reconciliation};
 use crate::vocabulary::signal::Signal;
 use crate::vocabulary::tool::{ObservationCode, OnIndeterminate, Recovery};
-use crate::machines::batch::{Closing, Remark, after_success};
 
 /// Recoveries in a row that find work under way and see no report: the one after these ends the run.
 pub(crate) const CRASHES_MAX: u32 = 5;
@@ -92,7 +92,9 @@ impl Core {
             .collect();
         let mut ends = false;
         for (id, attempt) in executing {
-            let Some(plan) = self.plan_of(id) else { continue };
+            let Some(plan) = self.plan_of(id) else {
+                continue;
+            };
             let mode = plan.tool.spec.recovery_mode();
             let declared = live.iter().any(|tool| *tool.name == *plan.tool.name && tool.recovery == mode);
             if mode != Recovery::NeverReplay && declared && attempt < plan.tool.spec.attempts_max {

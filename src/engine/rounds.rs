@@ -116,7 +116,9 @@ impl Core {
 
     /// The model answered.
     pub(crate) fn model_responded(&mut self, content: Content, finish: FinishReason, usage: Usage, out: &mut Outbox) {
-        let Some(request) = self.inference.request().copied() else { return };
+        let Some(request) = self.inference.request().copied() else {
+            return;
+        };
         self.charge(&request, Some(usage));
         if finish == FinishReason::ContentFilter {
             let message = "the answer was cut by a content filter".to_owned();
@@ -159,7 +161,9 @@ impl Core {
 
     /// An attempt failed.
     pub(crate) fn model_failed(&mut self, error: &llm::Error, usage: Option<Usage>, out: &mut Outbox) {
-        let Some(request) = self.inference.request().copied() else { return };
+        let Some(request) = self.inference.request().copied() else {
+            return;
+        };
         self.charge(&request, usage);
         self.settle_failure(&request, error, out);
     }

@@ -192,7 +192,27 @@ pub(crate) enum Cause {
     /// An outcome stays unknown.
     Indeterminate,
     /// A release gate blocks.
-    Blocked(VerifiedDraft, String),
+    Blocked(String),
+}
+
+impl Cause {
+    /// Whether it can come while something else is under way. Every other cause follows from the last answer
+    /// that was outstanding.
+    pub(crate) const fn interrupts(&self) -> bool {
+        match self {
+            Self::Cancelled | Self::Deadline | Self::Indeterminate | Self::Failed(_) => true,
+            Self::Verified(_)
+            | Self::EvidenceViolated(_)
+            | Self::SemanticsRefused(..)
+            | Self::NoConclusion(_)
+            | Self::BadDraft(_)
+            | Self::CollectionStopped
+            | Self::ViolationLimit
+            | Self::Budget
+            | Self::Unresolved(_)
+            | Self::Blocked(_) => false,
+        }
+    }
 }
 
 /// A chosen ending: what the run machine is told and what the reader gets.
@@ -225,9 +245,7 @@ pub(crate) fn decide(run: &RunId, cause: Cause, stop_reason: Option<StopReason>,
         (Cause::CollectionStopped, None) => no_facts(10),
         (Cause::ViolationLimit, Some(observed)) => own(11, fallback(InsufficientEvidence, observed)),
         (Cause::ViolationLimit, None) => no_facts(12),
-        (Cause::Budget, Some(observed)) => {
-            (13, run::Event::BudgetExhausted, fallback(InsufficientEvidence, observed))
-        }
+        (Cause::Budget, Some(observed)) => (13, run::Event::BudgetExhausted, fallback(InsufficientEvidence, observed)),
         (Cause::Budget, None) => (14, run::Event::BudgetExhausted, failed()),
         (Cause::Cancelled, _) => (15, run::Event::Cancelled, Release::cancelled(run.clone())),
         (Cause::Deadline, _) => (16, run::Event::TimedOut, failed()),
@@ -238,7 +256,7 @@ pub(crate) fn decide(run: &RunId, cause: Cause, stop_reason: Option<StopReason>,
             (18, run::Event::Failed(failure), Release::failed(run.clone(), code))
         }
         (Cause::Indeterminate, _) => (19, run::Event::Failed(Failure::Indeterminate), failed()),
-        (Cause::Blocked(_, gate), _) => (20, run::Event::Failed(Failure::Blocked { gate }), failed()),
+        (Cause::Blocked(gate), _) => (20, run::Event::Failed(Failure::Blocked { gate }), failed()),
     };
     let ending = Ending {
         row,

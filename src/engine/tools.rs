@@ -32,7 +32,9 @@ impl Core {
         tools: ToolOffer,
         out: &mut Outbox,
     ) {
-        let (Some(toolbox), spec) = (self.tools.toolbox.clone(), Arc::clone(&self.charter.spec)) else { return };
+        let (Some(toolbox), spec) = (self.tools.toolbox.clone(), Arc::clone(&self.charter.spec)) else {
+            return;
+        };
         let required = spec.collection.assessment == Assessment::Required;
         let triage = Triage {
             spec: &spec,
@@ -117,7 +119,9 @@ impl Core {
     /// A gate answered about a tool call.
     pub(crate) fn tool_gate_answered(&mut self, id: ToolCallId, answer: GateAnswer, out: &mut Outbox) {
         let Some(plan) = self.plan_of(id) else { return };
-        let Some(call::State::Asking { gate, .. }) = self.call_of(id).map(|call| call.phase.clone()) else { return };
+        let Some(call::State::Asking { gate, .. }) = self.call_of(id).map(|call| call.phase.clone()) else {
+            return;
+        };
         let decided = self.call_of(id).is_some_and(|call| call.cleared.is_some());
         match answer {
             GateAnswer::Allow => self.ask_gate_or_person(id, gate as usize + 1, out),
@@ -203,7 +207,9 @@ impl Core {
     /// Moves the batch on: the next question, the next wave, or its end.
     pub(crate) fn advance_batch(&mut self, out: &mut Outbox) {
         self.hold_unknown(out);
-        let Some(batch) = &mut self.tools.batch else { return };
+        let Some(batch) = &mut self.tools.batch else {
+            return;
+        };
         let round = batch.round;
         let event = match batch.waits() {
             Waits::Gates => run::Event::GateConsulted,
@@ -230,7 +236,9 @@ impl Core {
 
     /// Before each wave: a call that repeats one whose effect became unknown needs a person (SPEC 7.6).
     fn hold_unknown(&mut self, out: &mut Outbox) {
-        let Some(batch) = self.tools.batch.as_ref().filter(|batch| batch.waits() == Waits::Dispatch) else { return };
+        let Some(batch) = self.tools.batch.as_ref().filter(|batch| batch.waits() == Waits::Dispatch) else {
+            return;
+        };
         let held = |call: &&Call| {
             let plan = call.plan.as_ref();
             matches!(call.phase, call::State::Ready)
@@ -306,7 +314,9 @@ impl Core {
 
     /// Closes a call; one that was never entered gives its reservation back.
     pub(crate) fn close_call(&mut self, id: ToolCallId, closing: Closing, out: &mut Outbox) {
-        let Some(call) = self.tools.batch.as_mut().and_then(|batch| batch.call_mut(id)) else { return };
+        let Some(call) = self.tools.batch.as_mut().and_then(|batch| batch.call_mut(id)) else {
+            return;
+        };
         let reserved = call.phase.is_reserved();
         close(call, closing, out);
         let tool = call.plan.as_ref().map(|plan| Arc::clone(&plan.tool.name));
@@ -361,12 +371,7 @@ fn undispatched(calls: Vec<TriagedCall>) -> Vec<TriagedCall> {
 }
 
 /// Counts at most one violation for the response; false when too many in a row end the loop (SPEC 7.4).
-fn keeps_protocol(
-    collection: &mut collection::State,
-    limit: u32,
-    calls: &[TriagedCall],
-    out: &mut Outbox,
-) -> bool {
+fn keeps_protocol(collection: &mut collection::State, limit: u32, calls: &[TriagedCall], out: &mut Outbox) -> bool {
     let broken = |call: &TriagedCall| matches!(call.verdict, Verdict::Closed(ObservationCode::ProtocolViolation, _));
     let evidence = |call: &TriagedCall| {
         matches!(call.verdict, Verdict::Admitted) && call.plan.as_ref().is_some_and(|plan| plan.tool.spec.evidence)

@@ -54,7 +54,9 @@ impl Clock {
 
     /// Lets the deadline run on; true when it had stood still and has moved.
     pub fn resume(&mut self) -> bool {
-        let Some(since) = self.paused_since_ms.take() else { return false };
+        let Some(since) = self.paused_since_ms.take() else {
+            return false;
+        };
         let paused = self.at_ms.saturating_sub(since);
         self.deadline_ms = self.deadline_ms.map(|deadline| deadline.saturating_add(paused));
         self.deadline_ms.is_some()

@@ -4,6 +4,7 @@
 pub mod batch;
 pub mod clock;
 pub mod collection;
+mod drawing;
 pub mod inference;
 pub mod ledger;
 pub mod release;
@@ -16,5 +17,4 @@ pub use table::{Chart, Transition};
 pub(crate) use table::{Machine, accept, labels, transitions};
 
 /// The tables of every machine, in the order in which a run meets them.
-pub const CHARTS: &[Chart] =
-    &[run::CHART, inference::CHART, batch::call::CHART, collection::CHART, release::CHART];
+pub const CHARTS: &[Chart] = &[run::CHART, inference::CHART, batch::call::CHART, collection::CHART, release::CHART];

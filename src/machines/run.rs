@@ -241,7 +241,12 @@ impl Machine for Run {
     }
 }
 
-#[state_machine(initial = "State::Created", state(name = "State", custom), superstate(derive()))]
+#[state_machine(
+    initial = "State::Created",
+    state(name = "State", custom),
+    superstate(derive()),
+    visibility = "pub(crate)"
+)]
 impl Run {
     #[state]
     fn created(event: &Event) -> Outcome<State> {

@@ -44,7 +44,11 @@ impl Toolbox {
             let tool = Arc::new(Tool::new(spec, &environment, declared)?);
             if tools.insert(Arc::clone(&tool.name), tool).is_some() {
                 let id = declared.name.clone();
-                return Err(ResolutionError::DuplicateTool { id, first: "environment".into(), second: "environment".into() });
+                return Err(ResolutionError::DuplicateTool {
+                    id,
+                    first: "environment".into(),
+                    second: "environment".into(),
+                });
             }
         }
         let of_release = |gate: &&crate::vocabulary::environment::Gate| gate.of == GateOf::Release;
@@ -90,7 +94,8 @@ impl Tool {
         declared.check(spec).map_err(invalid)?;
         let schema = Schema::compile(&declared.parameters).map_err(invalid)?;
         let assessed = declared.evidence && spec.collection.assessment == Assessment::Required;
-        let advertised = if assessed { with_assessment(&declared.parameters) } else { Some(declared.parameters.clone()) };
+        let advertised =
+            if assessed { with_assessment(&declared.parameters) } else { Some(declared.parameters.clone()) };
         let advertised =
             advertised.ok_or_else(|| invalid(format!("the argument `{ASSESSMENT_FIELD}` belongs to the engine")))?;
         let stands_before = |gate: &&crate::vocabulary::environment::Gate| {
@@ -123,7 +128,10 @@ fn with_assessment(schema: &Json) -> Option<Json> {
     let own = Json::Object(
         [
             ("type".to_owned(), text("object")),
-            ("properties".to_owned(), Json::Object([("assessment".to_owned(), assessment), ("note".to_owned(), note)].into())),
+            (
+                "properties".to_owned(),
+                Json::Object([("assessment".to_owned(), assessment), ("note".to_owned(), note)].into()),
+            ),
             ("required".to_owned(), Json::Array(vec![text("assessment")])),
             ("additionalProperties".to_owned(), Json::Bool(false)),
         ]

@@ -198,4 +198,3 @@ pub enum GateSubject {
         draft: Digest,
     },
 }
-

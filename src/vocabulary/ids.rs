@@ -37,9 +37,8 @@ impl FromStr for RunId {
 
     fn from_str(text: &str) -> Result<Self, MalformedId> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-        let well_formed = (1..=Self::BYTES_MAX).contains(&text.len())
-            && !text.starts_with('.')
-            && text.bytes().all(allowed);
+        let well_formed =
+            (1..=Self::BYTES_MAX).contains(&text.len()) && !text.starts_with('.') && text.bytes().all(allowed);
         if well_formed {
             Ok(Self(text.to_owned()))
         } else {
@@ -119,9 +118,8 @@ impl fmt::Display for NestedCallId {
 
 /// A decimal number without sign, leading zeros or more than ten digits.
 fn ordinal(text: &str) -> Option<u32> {
-    let canonical = !text.is_empty()
-        && text.bytes().all(|byte| byte.is_ascii_digit())
-        && (text == "0" || !text.starts_with('0'));
+    let canonical =
+        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     if canonical { text.parse().ok() } else { None }
 }
 

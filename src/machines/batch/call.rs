@@ -140,7 +140,12 @@ impl Machine for Call {
     }
 }
 
-#[state_machine(initial = "State::Requested", state(name = "State", custom), superstate(derive()))]
+#[state_machine(
+    initial = "State::Requested",
+    state(name = "State", custom),
+    superstate(derive()),
+    visibility = "pub(crate)"
+)]
 impl Call {
     #[state(superstate = "undispatched")]
     fn requested(event: &Event) -> Outcome<State> {
@@ -176,11 +181,9 @@ impl Call {
                 To(State::Ticketed { ticket: ticket.clone(), until_ms: *until_ms })
             }
             Event::Dispatched { attempt, due_ms } => To(State::Executing { attempt: *attempt, due_ms: *due_ms }),
-            Event::GateAsked { .. }
-            | Event::Admitted
-            | Event::Completed
-            | Event::Rejected(_)
-            | Event::Interrupted => Super,
+            Event::GateAsked { .. } | Event::Admitted | Event::Completed | Event::Rejected(_) | Event::Interrupted => {
+                Super
+            }
         }
     }
 

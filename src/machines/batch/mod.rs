@@ -13,7 +13,6 @@ use serde::Serialize;
 use serde::ser::{SerializeSeq, SerializeStruct, Serializer};
 
 use crate::machines::toolbox::Tool;
-use crate::machines::{accept, batch::call::Event};
 use crate::vocabulary::digest::Digest;
 use crate::vocabulary::ids::{Ask, Ticket, ToolCallId};
 use crate::vocabulary::json::Json;
@@ -172,17 +171,6 @@ impl Batch {
 }
 
 impl Call {
-    /// Moves the call; false when its machine does not accept the event.
-    #[must_use]
-    pub(crate) fn accept(&mut self, event: &Event) -> bool {
-        let next = accept::<call::Call>(&self.phase, event);
-        let accepted = next.is_some();
-        if let Some(next) = next {
-            self.phase = next;
-        }
-        accepted
-    }
-
     /// Why it is not an ordinary success, once it is closed.
     #[must_use]
     pub fn code(&self) -> Option<ObservationCode> {

@@ -54,7 +54,8 @@ fn read_reported(fact: &Json) -> Result<Statement, String> {
 }
 
 fn pointed(content: &str, pointers: &[Pointer], fact_key: Option<&Pointer>) -> Result<Vec<Statement>, String> {
-    let result = Json::parse(content).map_err(|error| format!("the result is no strict JSON: {}", error.kind.code()))?;
+    let result =
+        Json::parse(content).map_err(|error| format!("the result is no strict JSON: {}", error.kind.code()))?;
     let key = fact_key.and_then(|pointer| result.pointer(pointer)).map(shown);
     let found = pointers.iter().filter_map(|pointer| result.pointer(pointer)).map(shown);
     let filled = found.filter(|text| !text.trim().is_empty());

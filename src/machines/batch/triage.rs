@@ -99,7 +99,9 @@ impl Triage<'_> {
         let mut asked = BTreeSet::new();
         let mut marked = None;
         for call in calls {
-            let (Verdict::Admitted, Some(plan)) = (&call.verdict, &call.plan) else { continue };
+            let (Verdict::Admitted, Some(plan)) = (&call.verdict, &call.plan) else {
+                continue;
+            };
             let tool = &plan.tool;
             call.verdict = if self.is_duplicate(plan, &asked) {
                 Verdict::Closed(ObservationCode::DuplicateScope, Remark::default())
@@ -168,9 +170,11 @@ impl Plan {
         let scope = if tool.spec.scope.is_empty() {
             digest
         } else {
-            let found = tool.spec.scope.iter().filter_map(|pointer| {
-                arguments.pointer(pointer).map(|value| (pointer.to_string(), value.clone()))
-            });
+            let found = tool
+                .spec
+                .scope
+                .iter()
+                .filter_map(|pointer| arguments.pointer(pointer).map(|value| (pointer.to_string(), value.clone())));
             let looked_at = Json::Object(found.collect()).canonical();
             Digest::of("portcullis.scope.1", &[tool.name.as_bytes(), looked_at.as_bytes()])
         };
@@ -179,7 +183,9 @@ impl Plan {
 }
 
 fn is_assessment(field: &Json) -> bool {
-    let Some(fields) = field.as_object() else { return false };
+    let Some(fields) = field.as_object() else {
+        return false;
+    };
     let known = fields.keys().all(|name| name == "assessment" || name == "note");
     let word = fields.get("assessment").and_then(Json::as_str);
     let noted = fields.get("note").is_none_or(|note| note.as_str().is_some());

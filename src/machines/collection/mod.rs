@@ -179,7 +179,12 @@ impl Machine for Collection {
     }
 }
 
-#[state_machine(initial = "State::START", state(name = "State", custom), superstate(derive()))]
+#[state_machine(
+    initial = "State::START",
+    state(name = "State", custom),
+    superstate(derive()),
+    visibility = "pub(crate)"
+)]
 impl Collection {
     #[state]
     fn collecting(progress: &mut Progress, event: &Event) -> Outcome<State> {

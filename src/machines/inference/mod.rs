@@ -125,7 +125,12 @@ impl Machine for Inference {
     }
 }
 
-#[state_machine(initial = "State::Idle", state(name = "State", custom), superstate(derive()))]
+#[state_machine(
+    initial = "State::Idle",
+    state(name = "State", custom),
+    superstate(derive()),
+    visibility = "pub(crate)"
+)]
 impl Inference {
     #[state]
     fn idle(event: &Event) -> Outcome<State> {

@@ -3,8 +3,8 @@
 use crate::machines::schema::Schema;
 use crate::vocabulary::digest::Digest;
 use crate::vocabulary::draft::{BadDraft, Conclusion, Draft, DraftFault};
-use crate::vocabulary::llm::FinishReason;
 use crate::vocabulary::json::Json;
+use crate::vocabulary::llm::FinishReason;
 use crate::vocabulary::spec::DraftFormat;
 
 /// Reads the text of a response as a draft.
@@ -44,7 +44,9 @@ fn parse(text: &str, data_schema: Option<&Schema>) -> Result<Draft, DraftFault> 
         .map_err(|_| DraftFault::InvalidJson)?;
     let draft: Draft = serde_json::from_str(&json.to_text()).map_err(|_| DraftFault::Schema)?;
     let blank = |text: &String| text.trim().is_empty();
-    if draft.conclusion.as_ref().is_some_and(|conclusion| blank(&conclusion.statement)) || draft.quotes.values().any(blank) {
+    if draft.conclusion.as_ref().is_some_and(|conclusion| blank(&conclusion.statement))
+        || draft.quotes.values().any(blank)
+    {
         return Err(DraftFault::Schema);
     }
     match (data_schema, &draft.data) {

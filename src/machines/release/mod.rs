@@ -193,7 +193,12 @@ impl Machine for Releasing {
     }
 }
 
-#[state_machine(initial = "State::Waiting", state(name = "State", custom), superstate(derive()))]
+#[state_machine(
+    initial = "State::Waiting",
+    state(name = "State", custom),
+    superstate(derive()),
+    visibility = "pub(crate)"
+)]
 impl Releasing {
     #[state(superstate = "drafting")]
     fn waiting(event: &Event) -> Outcome<State> {

@@ -75,11 +75,7 @@ fn integral(double: Double) -> Option<Integer> {
     let value = double.value();
     // Exact for an integral double in the range of `i128`; one beyond ends at its border, which
     // is no `Integer` either.
-    if value.fract() == 0.0 {
-        Integer::try_from(value as i128).ok()
-    } else {
-        None
-    }
+    if value.fract() == 0.0 { Integer::try_from(value as i128).ok() } else { None }
 }
 
 fn write_string(text: &mut String, string: &str) {

@@ -22,20 +22,11 @@ impl JsonError {
     ///
     /// Lines end at `\n`; columns count characters.
     pub fn locate(&self, text: &str) -> (usize, usize) {
-        let before = text
-            .as_bytes()
-            .get(..self.offset)
-            .unwrap_or(text.as_bytes());
+        let before = text.as_bytes().get(..self.offset).unwrap_or(text.as_bytes());
         let lines = before.iter().filter(|byte| **byte == b'\n').count();
         let is_char_start = |byte: &&u8| (**byte & 0b1100_0000) != 0b1000_0000;
-        let on_the_line = before
-            .rsplit(|byte| *byte == b'\n')
-            .next()
-            .unwrap_or_default();
-        (
-            lines + 1,
-            on_the_line.iter().filter(is_char_start).count() + 1,
-        )
+        let on_the_line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+        (lines + 1, on_the_line.iter().filter(is_char_start).count() + 1)
     }
 }
 

@@ -18,12 +18,12 @@
 //! | `schema` | the one door to `serde_json::Value`, and the JSON Schema |
 
 mod canonical;
+#[cfg(feature = "schema")]
+mod described;
 mod error;
 mod number;
 mod parse;
 mod pointer;
-#[cfg(feature = "schema")]
-mod described;
 mod schema;
 mod wire;
 
@@ -72,56 +72,32 @@ pub enum Json {
 impl Json {
     /// The value, if this is a boolean.
     pub fn as_bool(&self) -> Option<bool> {
-        if let Json::Bool(value) = self {
-            Some(*value)
-        } else {
-            None
-        }
+        if let Json::Bool(value) = self { Some(*value) } else { None }
     }
 
     /// The value, if this is an integer. A double is none, not even `1.0`.
     pub fn as_integer(&self) -> Option<Integer> {
-        if let Json::Integer(value) = self {
-            Some(*value)
-        } else {
-            None
-        }
+        if let Json::Integer(value) = self { Some(*value) } else { None }
     }
 
     /// The text, if this is a string.
     pub fn as_str(&self) -> Option<&str> {
-        if let Json::String(text) = self {
-            Some(text)
-        } else {
-            None
-        }
+        if let Json::String(text) = self { Some(text) } else { None }
     }
 
     /// The items, if this is an array.
     pub fn as_array(&self) -> Option<&[Json]> {
-        if let Json::Array(items) = self {
-            Some(items)
-        } else {
-            None
-        }
+        if let Json::Array(items) = self { Some(items) } else { None }
     }
 
     /// The members, if this is an object.
     pub fn as_object(&self) -> Option<&BTreeMap<String, Json>> {
-        if let Json::Object(members) = self {
-            Some(members)
-        } else {
-            None
-        }
+        if let Json::Object(members) = self { Some(members) } else { None }
     }
 
     /// Takes the member `key` out of an object. `None` if there is none, or this is no object.
     pub fn remove(&mut self, key: &str) -> Option<Json> {
-        if let Json::Object(members) = self {
-            members.remove(key)
-        } else {
-            None
-        }
+        if let Json::Object(members) = self { members.remove(key) } else { None }
     }
 
     /// What kind of value this is, in the words of JSON Schema: `null`, `boolean`, `integer`,

@@ -77,9 +77,7 @@ impl TryFrom<i128> for Integer {
         if let Ok(signed) = i64::try_from(value) {
             return Ok(signed.into());
         }
-        u64::try_from(value)
-            .map(Integer::from)
-            .map_err(|_| IntegerOutOfRange)
+        u64::try_from(value).map(Integer::from).map_err(|_| IntegerOutOfRange)
     }
 }
 
@@ -130,11 +128,7 @@ impl TryFrom<f64> for Double {
     type Error = DoubleNotFinite;
 
     fn try_from(value: f64) -> Result<Self, DoubleNotFinite> {
-        if value.is_finite() {
-            Ok(Double(value))
-        } else {
-            Err(DoubleNotFinite)
-        }
+        if value.is_finite() { Ok(Double(value)) } else { Err(DoubleNotFinite) }
     }
 }
 
@@ -170,16 +164,8 @@ impl fmt::Display for Double {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut buffer = ryu_js::Buffer::new();
         let digits = buffer.format_finite(self.0);
-        let sign = if self.0 == 0.0 && self.0.is_sign_negative() {
-            "-"
-        } else {
-            ""
-        };
-        let fraction = if digits.contains(['.', 'e']) {
-            ""
-        } else {
-            ".0"
-        };
+        let sign = if self.0 == 0.0 && self.0.is_sign_negative() { "-" } else { "" };
+        let fraction = if digits.contains(['.', 'e']) { "" } else { ".0" };
         write!(f, "{sign}{digits}{fraction}")
     }
 }

@@ -49,9 +49,7 @@ impl Pointer {
         }
         // In this order, so that `~01` is `~1` and not a slash.
         let unescape = |token: &str| token.replace("~1", "/").replace("~0", "~");
-        Ok(Pointer {
-            tokens: text.split('/').skip(1).map(unescape).collect(),
-        })
+        Ok(Pointer { tokens: text.split('/').skip(1).map(unescape).collect() })
     }
 
     /// Keys or indices from the root on, their escapes undone. The root has none.
@@ -66,36 +64,23 @@ impl Json {
     /// An array takes an index in decimal digits without leading zeros; `-`, which names the
     /// place after the last item, finds nothing.
     pub fn pointer(&self, pointer: &Pointer) -> Option<&Json> {
-        pointer
-            .tokens
-            .iter()
-            .try_fold(self, |json, token| match json {
-                Json::Object(members) => members.get(token),
-                Json::Array(items) => items.get(index(token)?),
-                Json::Null
-                | Json::Bool(_)
-                | Json::Integer(_)
-                | Json::Double(_)
-                | Json::String(_) => None,
-            })
+        pointer.tokens.iter().try_fold(self, |json, token| match json {
+            Json::Object(members) => members.get(token),
+            Json::Array(items) => items.get(index(token)?),
+            Json::Null | Json::Bool(_) | Json::Integer(_) | Json::Double(_) | Json::String(_) => None,
+        })
     }
 }
 
 fn index(token: &str) -> Option<usize> {
     let has_only_digits = token.bytes().all(|byte| byte.is_ascii_digit());
     let has_leading_zero = token.len() > 1 && token.starts_with('0');
-    if has_only_digits && !has_leading_zero {
-        token.parse().ok()
-    } else {
-        None
-    }
+    if has_only_digits && !has_leading_zero { token.parse().ok() } else { None }
 }
 
 impl fmt::Display for Pointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.tokens
-            .iter()
-            .try_for_each(|token| write!(f, "/{}", token.replace('~', "~0").replace('/', "~1")))
+        self.tokens.iter().try_for_each(|token| write!(f, "/{}", token.replace('~', "~0").replace('/', "~1")))
     }
 }
 

@@ -17,12 +17,9 @@ impl Json {
             Json::Double(value) => Value::from(value.value()),
             Json::String(text) => Value::String(text.clone()),
             Json::Array(items) => Value::Array(items.iter().map(Json::to_value).collect()),
-            Json::Object(members) => Value::Object(
-                members
-                    .iter()
-                    .map(|(key, json)| (key.clone(), json.to_value()))
-                    .collect(),
-            ),
+            Json::Object(members) => {
+                Value::Object(members.iter().map(|(key, json)| (key.clone(), json.to_value())).collect())
+            }
         }
     }
 }

@@ -16,21 +16,14 @@ use super::{DEPTH_MAX, Double, Integer, Json, JsonErrorKind};
 /// A value deeper than [`DEPTH_MAX`] is refused: what is written can be read again.
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Nested {
-            json: self,
-            room: DEPTH_MAX,
-        }
-        .serialize(serializer)
+        Nested { json: self, room: DEPTH_MAX }.serialize(serializer)
     }
 }
 
 /// The same text that serialising gives, at any depth.
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unbounded = Nested {
-            json: self,
-            room: usize::MAX,
-        };
+        let unbounded = Nested { json: self, room: usize::MAX };
         f.write_str(&serde_json::to_string(&unbounded).map_err(|_| fmt::Error)?)
     }
 }
@@ -69,9 +62,7 @@ struct Nested<'json> {
 
 impl Nested<'_> {
     fn inner_room<E: serde::ser::Error>(&self) -> Result<usize, E> {
-        self.room
-            .checked_sub(1)
-            .ok_or_else(|| E::custom(JsonErrorKind::Depth))
+        self.room.checked_sub(1).ok_or_else(|| E::custom(JsonErrorKind::Depth))
     }
 }
 
@@ -89,11 +80,7 @@ impl Serialize for Nested<'_> {
             }
             Json::Object(members) => {
                 let room = self.inner_room()?;
-                serializer.collect_map(
-                    members
-                        .iter()
-                        .map(|(key, json)| (key, Nested { json, room })),
-                )
+                serializer.collect_map(members.iter().map(|(key, json)| (key, Nested { json, room })))
             }
         }
     }

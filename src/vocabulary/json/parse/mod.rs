@@ -43,8 +43,7 @@ impl Json {
     ///
     /// [`JsonErrorKind::InvalidUtf8`] at the first byte that is not UTF-8; else as `parse`.
     pub fn parse_bytes(bytes: &[u8]) -> Result<Json, JsonError> {
-        let text = std::str::from_utf8(bytes)
-            .map_err(|error| JsonErrorKind::InvalidUtf8.at(error.valid_up_to()))?;
+        let text = std::str::from_utf8(bytes).map_err(|error| JsonErrorKind::InvalidUtf8.at(error.valid_up_to()))?;
         Json::parse(text)
     }
 }
@@ -118,9 +117,7 @@ impl<'text> Parser<'text> {
 
     /// Steps over an opening bracket and says how much room is left inside it.
     fn enter(&mut self, room: usize) -> Result<usize, JsonError> {
-        let left = room
-            .checked_sub(1)
-            .ok_or_else(|| self.error(JsonErrorKind::Depth))?;
+        let left = room.checked_sub(1).ok_or_else(|| self.error(JsonErrorKind::Depth))?;
         self.at += 1;
         self.skip_white_space();
         Ok(left)
@@ -166,9 +163,7 @@ impl<'text> Parser<'text> {
 
     /// The text from `start` up to here. Both lie beside ASCII bytes, hence between characters.
     fn since(&self, start: usize) -> Result<&'text str, JsonError> {
-        self.text
-            .get(start..self.at)
-            .ok_or_else(|| self.error(JsonErrorKind::Syntax))
+        self.text.get(start..self.at).ok_or_else(|| self.error(JsonErrorKind::Syntax))
     }
 
     /// The error for what stands here, where something else had to.

@@ -17,9 +17,7 @@ impl Parser<'_> {
         let number = if has_fraction || has_exponent {
             double(self.since(start)?).map(Json::Double)
         } else {
-            magnitude
-                .and_then(|magnitude| integer(negative, magnitude))
-                .map(Json::Integer)
+            magnitude.and_then(|magnitude| integer(negative, magnitude)).map(Json::Integer)
         };
         if number.is_none() && inside && self.peek().is_none() {
             return Err(self.error(JsonErrorKind::Unterminated));
@@ -63,21 +61,13 @@ impl Parser<'_> {
                 .and_then(|number| number.checked_add(u64::from(digit - b'0')));
             self.at += 1;
         }
-        if self.at == start {
-            Err(self.unexpected())
-        } else {
-            Ok(number)
-        }
+        if self.at == start { Err(self.unexpected()) } else { Ok(number) }
     }
 }
 
 /// `None` below `i64::MIN`.
 fn integer(negative: bool, magnitude: u64) -> Option<Integer> {
-    if negative {
-        0_i64.checked_sub_unsigned(magnitude).map(Integer::from)
-    } else {
-        Some(Integer::from(magnitude))
-    }
+    if negative { 0_i64.checked_sub_unsigned(magnitude).map(Integer::from) } else { Some(Integer::from(magnitude)) }
 }
 
 /// The double nearest to a well-formed literal.
@@ -86,9 +76,7 @@ fn integer(negative: bool, magnitude: u64) -> Option<Integer> {
 /// that nobody wrote.
 fn double(literal: &str) -> Option<Double> {
     let value: f64 = literal.parse().ok()?;
-    let mut significand = literal
-        .bytes()
-        .take_while(|byte| !matches!(byte, b'e' | b'E'));
+    let mut significand = literal.bytes().take_while(|byte| !matches!(byte, b'e' | b'E'));
     if value == 0.0 && significand.any(|byte| matches!(byte, b'1'..=b'9')) {
         return None;
     }

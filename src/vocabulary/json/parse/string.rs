@@ -68,10 +68,7 @@ impl Parser<'_> {
         }
         self.at -= 1;
         let units = [unit, self.code_unit(second)?];
-        char::decode_utf16(units)
-            .next()
-            .and_then(Result::ok)
-            .ok_or(lone)
+        char::decode_utf16(units).next().and_then(Result::ok).ok_or(lone)
     }
 
     /// The `u` that stands here and its four digits.

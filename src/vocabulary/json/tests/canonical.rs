@@ -136,21 +136,10 @@ fn one_and_one_point_zero_are_the_same_number() {
 
 #[test]
 fn numbers_beyond_two_to_the_53_keep_their_digits() {
-    for text in [
-        "9007199254740993",
-        "-9007199254740993",
-        "-9223372036854775808",
-        "18446744073709551615",
-    ] {
+    for text in ["9007199254740993", "-9007199254740993", "-9223372036854775808", "18446744073709551615"] {
         assert_eq!(json(text).canonical(), text);
     }
     // ECMAScript would write 9223372036854776000, which is the text of another integer.
-    assert_eq!(
-        json("9223372036854775808.0").canonical(),
-        "9223372036854775808"
-    );
-    assert_eq!(
-        json("18446744073709551616.0").canonical(),
-        "18446744073709552000"
-    );
+    assert_eq!(json("9223372036854775808.0").canonical(), "9223372036854775808");
+    assert_eq!(json("18446744073709551616.0").canonical(), "18446744073709552000");
 }

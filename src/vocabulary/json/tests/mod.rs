@@ -1,10 +1,5 @@
 //! Properties first, then the examples that a reader checks a JSON type by.
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 mod canonical;
 mod number;

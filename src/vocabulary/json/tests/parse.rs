@@ -108,15 +108,8 @@ proptest! {
 
 #[test]
 fn every_kind_of_value_is_read() {
-    let value = json(
-        r#" { "n": null, "t": true, "f": false, "i": -7, "d": 0.5, "s": "x", "a": [1, []], "o": {} } "#,
-    );
-    let kinds: Vec<_> = value
-        .as_object()
-        .unwrap()
-        .iter()
-        .map(|(key, json)| (key.as_str(), json.kind_name()))
-        .collect();
+    let value = json(r#" { "n": null, "t": true, "f": false, "i": -7, "d": 0.5, "s": "x", "a": [1, []], "o": {} } "#);
+    let kinds: Vec<_> = value.as_object().unwrap().iter().map(|(key, json)| (key.as_str(), json.kind_name())).collect();
     assert_eq!(
         kinds,
         [
@@ -143,10 +136,7 @@ fn every_escape_is_undone() {
 
 #[test]
 fn the_borders_of_the_surrogates_are_characters() {
-    assert_eq!(
-        json(r#""\uD7FF\uE000\uD800\uDC00\uDBFF\uDFFF""#).as_str(),
-        Some("\u{d7ff}\u{e000}\u{10000}\u{10ffff}")
-    );
+    assert_eq!(json(r#""\uD7FF\uE000\uD800\uDC00\uDBFF\uDFFF""#).as_str(), Some("\u{d7ff}\u{e000}\u{10000}\u{10ffff}"));
 }
 
 #[test]
@@ -167,9 +157,7 @@ fn only_a_fraction_or_an_exponent_makes_a_double() {
 #[test]
 fn minus_zero_is_an_integer_and_minus_zero_point_zero_keeps_its_sign() {
     assert_eq!(json("-0"), Json::from(0_i64));
-    let Json::Double(zero) = json("-0.0") else {
-        panic!("a double")
-    };
+    let Json::Double(zero) = json("-0.0") else { panic!("a double") };
     assert!(zero.value().is_sign_negative());
     assert_eq!(json("-0.0").to_text(), "-0.0");
     assert_eq!(json("-0e9").to_text(), "-0.0");
@@ -177,12 +165,7 @@ fn minus_zero_is_an_integer_and_minus_zero_point_zero_keeps_its_sign() {
 
 #[test]
 fn integers_are_exact_up_to_both_ends() {
-    for text in [
-        "-9223372036854775808",
-        "9223372036854775807",
-        "9223372036854775808",
-        "18446744073709551615",
-    ] {
+    for text in ["-9223372036854775808", "9223372036854775807", "9223372036854775808", "18446744073709551615"] {
         assert_eq!(json(text).to_text(), text);
     }
 }
@@ -198,25 +181,15 @@ fn a_double_literal_is_the_nearest_double() {
         ("0e999999999999999999999", 0.0),
         ("0E5", 0.0),
     ] {
-        assert_eq!(
-            json(text),
-            Json::from(Double::try_from(value).unwrap()),
-            "{text}"
-        );
+        assert_eq!(json(text), Json::from(Double::try_from(value).unwrap()), "{text}");
     }
 }
 
 #[test]
 fn sixty_four_levels_are_accepted_and_one_more_is_refused() {
-    let nested = |open: &str, inner: &str, close: &str, levels: usize| {
-        open.repeat(levels) + inner + &close.repeat(levels)
-    };
-    for (open, inner, close) in [
-        ("[", "", "]"),
-        ("[", "1", "]"),
-        ("{\"a\":", "{}", "}"),
-        ("[{\"a\":", "0", "}]"),
-    ] {
+    let nested =
+        |open: &str, inner: &str, close: &str, levels: usize| open.repeat(levels) + inner + &close.repeat(levels);
+    for (open, inner, close) in [("[", "", "]"), ("[", "1", "]"), ("{\"a\":", "{}", "}"), ("[{\"a\":", "0", "}]")] {
         let per_repeat = open.matches(['[', '{']).count();
         let own = usize::from(inner == "{}");
         let levels = (DEPTH_MAX - own) / per_repeat;
@@ -225,10 +198,7 @@ fn sixty_four_levels_are_accepted_and_one_more_is_refused() {
         let beyond = Json::parse(&format!("[{deepest}]")).unwrap_err();
         assert_eq!(beyond.kind, JsonErrorKind::Depth, "{beyond}");
     }
-    assert_eq!(
-        Json::parse(&"[".repeat(1_000_000)),
-        Err(JsonErrorKind::Depth.at(DEPTH_MAX))
-    );
+    assert_eq!(Json::parse(&"[".repeat(1_000_000)), Err(JsonErrorKind::Depth.at(DEPTH_MAX)));
 }
 
 #[test]

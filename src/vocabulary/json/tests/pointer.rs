@@ -62,9 +62,8 @@ proptest! {
 
 #[test]
 fn the_sample_of_the_rfc_is_reproduced() {
-    let document = json(
-        r#"{"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"e^f":3,"g|h":4,"i\\j":5,"k\"l":6," ":7,"m~n":8}"#,
-    );
+    let document =
+        json(r#"{"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"e^f":3,"g|h":4,"i\\j":5,"k\"l":6," ":7,"m~n":8}"#);
     assert_eq!(document.pointer(&pointer("")), Some(&document));
     assert_eq!(document.pointer(&Pointer::default()), Some(&document));
     for (text, value) in [
@@ -80,11 +79,7 @@ fn the_sample_of_the_rfc_is_reproduced() {
         ("/ ", "7"),
         ("/m~0n", "8"),
     ] {
-        assert_eq!(
-            document.pointer(&pointer(text)),
-            Some(&json(value)),
-            "{text}"
-        );
+        assert_eq!(document.pointer(&pointer(text)), Some(&json(value)), "{text}");
     }
 }
 

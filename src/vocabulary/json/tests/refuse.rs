@@ -96,11 +96,7 @@ const REFUSED: &[(&str, JsonErrorKind, usize)] = &[
     ("18446744073709551616", NumberOutOfRange, 0),
     ("[-9223372036854775809]", NumberOutOfRange, 1),
     ("-18446744073709551616", NumberOutOfRange, 0),
-    (
-        "[0, 100000000000000000000000000000000000000000]",
-        NumberOutOfRange,
-        4,
-    ),
+    ("[0, 100000000000000000000000000000000000000000]", NumberOutOfRange, 4),
     ("1e400", NumberOutOfRange, 0),
     ("[1e400 ", NumberOutOfRange, 1),
     ("-1.8e308", NumberOutOfRange, 0),
@@ -113,32 +109,17 @@ const REFUSED: &[(&str, JsonErrorKind, usize)] = &[
 #[test]
 fn each_wrong_text_is_refused_for_its_reason_at_its_place() {
     for &(text, kind, offset) in REFUSED {
-        assert_eq!(
-            Json::parse(text),
-            Err(JsonError { kind, offset }),
-            "{text:?}"
-        );
-        assert_eq!(
-            Json::parse_bytes(text.as_bytes()),
-            Err(JsonError { kind, offset }),
-            "{text:?}"
-        );
+        assert_eq!(Json::parse(text), Err(JsonError { kind, offset }), "{text:?}");
+        assert_eq!(Json::parse_bytes(text.as_bytes()), Err(JsonError { kind, offset }), "{text:?}");
     }
 }
 
 #[test]
 fn bytes_that_are_not_utf_8_are_refused_before_anything_else() {
-    for (bytes, offset) in [
-        (&b"\"a\xff\""[..], 2),
-        (b"x \xc0\x80", 2),
-        (b"\"\xed\xa0\x80\"", 1),
-        (b"\"\xf0\x9f\x98", 1),
-    ] {
-        assert_eq!(
-            Json::parse_bytes(bytes),
-            Err(InvalidUtf8.at(offset)),
-            "{bytes:?}"
-        );
+    for (bytes, offset) in
+        [(&b"\"a\xff\""[..], 2), (b"x \xc0\x80", 2), (b"\"\xed\xa0\x80\"", 1), (b"\"\xf0\x9f\x98", 1)]
+    {
+        assert_eq!(Json::parse_bytes(bytes), Err(InvalidUtf8.at(offset)), "{bytes:?}");
     }
 }
 
@@ -172,10 +153,7 @@ fn codes_are_permanent() {
 #[test]
 fn an_error_shows_its_code_its_place_and_a_reason_of_its_own() {
     let error = Json::parse(r#"{"a":1,"a":2}"#).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "duplicate_key at byte 7: an object names the same key twice"
-    );
+    assert_eq!(error.to_string(), "duplicate_key at byte 7: an object names the same key twice");
     let reasons: BTreeSet<_> = JsonErrorKind::ALL.iter().map(ToString::to_string).collect();
     assert_eq!(reasons.len(), JsonErrorKind::ALL.len());
 }
@@ -190,11 +168,7 @@ fn an_error_is_located_by_line_and_by_character() {
         ("[\"é\",\r\n\"😀\" x]", (2, 5)),
         ("[\n", (2, 1)),
     ] {
-        assert_eq!(
-            Json::parse(text).unwrap_err().locate(text),
-            place,
-            "{text:?}"
-        );
+        assert_eq!(Json::parse(text).unwrap_err().locate(text), place, "{text:?}");
     }
 }
 

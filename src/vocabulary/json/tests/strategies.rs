@@ -21,8 +21,7 @@ pub fn any_delimited() -> impl Strategy<Value = Json> {
     prop_oneof![
         any_text().prop_map(Json::String),
         any_json().prop_map(|json| Json::Array(vec![json])),
-        (any_text(), any_json())
-            .prop_map(|(key, json)| Json::Object(BTreeMap::from([(key, json)]))),
+        (any_text(), any_json()).prop_map(|(key, json)| Json::Object(BTreeMap::from([(key, json)]))),
     ]
 }
 
@@ -74,9 +73,7 @@ pub fn any_double() -> impl Strategy<Value = Double> {
     prop_oneof![
         prop::sample::select(&EDGES[..]),
         // All bit patterns, so that every exponent is as likely as any other.
-        any::<u64>()
-            .prop_map(f64::from_bits)
-            .prop_filter("finite", |value| value.is_finite()),
+        any::<u64>().prop_map(f64::from_bits).prop_filter("finite", |value| value.is_finite()),
         (-100_i32..100).prop_map(|hundredths| f64::from(hundredths) / 4.0),
     ]
     .prop_map(|value| Double::try_from(value).unwrap())
@@ -99,11 +96,7 @@ pub fn any_text() -> impl Strategy<Value = String> {
 /// order.
 pub fn any_spelling() -> impl Strategy<Value = (Json, String)> {
     (any_json(), prop::collection::vec(any::<u8>(), 1..40)).prop_map(|(json, choices)| {
-        let mut speller = Speller {
-            text: String::new(),
-            choices,
-            next: 0,
-        };
+        let mut speller = Speller { text: String::new(), choices, next: 0 };
         speller.value(&json);
         (json, speller.text)
     })
@@ -177,11 +170,7 @@ impl Speller {
             let must_escape = matches!(character, '"' | '\\' | '\0'..' ');
             if must_escape || self.choose(4) == 0 {
                 for unit in character.encode_utf16(&mut [0; 2]) {
-                    let digits = if self.choose(2) == 0 {
-                        format!("{unit:04x}")
-                    } else {
-                        format!("{unit:04X}")
-                    };
+                    let digits = if self.choose(2) == 0 { format!("{unit:04x}") } else { format!("{unit:04X}") };
                     self.text.push_str(&format!("\\u{digits}"));
                 }
             } else {

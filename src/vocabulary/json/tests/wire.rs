@@ -12,11 +12,7 @@ use super::strategies::{any_json, any_spelling};
 struct Carrier {
     before: u8,
     payload: Json,
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     maybe: Option<Json>,
 }
 
@@ -93,12 +89,8 @@ fn a_refusal_keeps_its_code_and_its_offset_inside_the_payload() {
         ("1e-400", "number_out_of_range at byte 0"),
     ] {
         let text = format!(r#"{{"before":1,"payload":  {payload}}}"#);
-        let borrowed = serde_json::from_str::<Carrier>(&text)
-            .unwrap_err()
-            .to_string();
-        let read = serde_json::from_reader::<_, Carrier>(text.as_bytes())
-            .unwrap_err()
-            .to_string();
+        let borrowed = serde_json::from_str::<Carrier>(&text).unwrap_err().to_string();
+        let read = serde_json::from_reader::<_, Carrier>(text.as_bytes()).unwrap_err().to_string();
         assert!(borrowed.starts_with(reason), "{borrowed}");
         assert!(read.starts_with(reason), "{read}");
     }
@@ -112,10 +104,7 @@ fn the_depth_is_counted_from_the_root_of_the_payload() {
     assert_eq!(carrier.payload.depth(), DEPTH_MAX);
     let beyond = wrapped.replace(&deepest, &format!("[{deepest}]"));
     let refused = serde_json::from_str::<[[[Carrier; 1]; 1]; 1]>(&beyond).unwrap_err();
-    assert!(
-        refused.to_string().starts_with("depth at byte 64"),
-        "{refused}"
-    );
+    assert!(refused.to_string().starts_with("depth at byte 64"), "{refused}");
 }
 
 #[test]
@@ -126,19 +115,13 @@ fn what_could_not_be_read_again_is_not_written() {
     let beyond = Json::Object([("a".to_owned(), deepest)].into());
     assert_eq!(beyond.depth(), DEPTH_MAX + 1);
     assert!(serde_json::to_string(&beyond).is_err());
-    assert_eq!(
-        Json::parse(&beyond.to_text()).unwrap_err().kind,
-        JsonErrorKind::Depth
-    );
+    assert_eq!(Json::parse(&beyond.to_text()).unwrap_err().kind, JsonErrorKind::Depth);
 }
 
 #[test]
 fn null_is_present_and_only_a_missing_field_is_absent() {
     let read = |text| serde_json::from_str::<Carrier>(text).unwrap().maybe;
-    assert_eq!(
-        read(r#"{"before":1,"payload":0,"maybe":null}"#),
-        Some(Json::Null)
-    );
+    assert_eq!(read(r#"{"before":1,"payload":0,"maybe":null}"#), Some(Json::Null));
     assert_eq!(read(r#"{"before":1,"payload":0}"#), None);
 }
 
@@ -158,17 +141,11 @@ fn a_payload_inside_a_buffered_container_is_refused() {
 
 #[test]
 fn the_json_schema_allows_everything() {
-    assert_eq!(
-        schemars::schema_for!(Json).as_value().pointer("/type"),
-        None
-    );
+    assert_eq!(schemars::schema_for!(Json).as_value().pointer("/type"), None);
     let mut generator = schemars::SchemaGenerator::default();
     assert_eq!(generator.subschema_for::<Json>().as_bool(), Some(true));
     let pointer = generator.root_schema_for::<Pointer>();
-    assert_eq!(
-        pointer.get("format").and_then(|format| format.as_str()),
-        Some("json-pointer")
-    );
+    assert_eq!(pointer.get("format").and_then(|format| format.as_str()), Some("json-pointer"));
 }
 
 #[test]
@@ -198,10 +175,7 @@ fn accessors_answer_for_their_own_kind_only() {
     assert_eq!(json("false").as_bool(), Some(false));
     assert_eq!(json("7").as_integer().and_then(Integer::as_i64), Some(7));
     assert_eq!(json("\"x\"").as_str(), Some("x"));
-    assert_eq!(
-        json("[1,2]").as_array(),
-        Some(&[Json::from(1_i64), Json::from(2_i64)][..])
-    );
+    assert_eq!(json("[1,2]").as_array(), Some(&[Json::from(1_i64), Json::from(2_i64)][..]));
 }
 
 #[test]
@@ -223,10 +197,7 @@ fn values_are_made_from_what_rust_has() {
         (Json::from("x"), "\"x\""),
         (Json::from(String::from("y")), "\"y\""),
         (Json::from(vec![Json::Null]), "[null]"),
-        (
-            Json::from(BTreeMap::from([(String::from("k"), Json::Null)])),
-            "{\"k\":null}",
-        ),
+        (Json::from(BTreeMap::from([(String::from("k"), Json::Null)])), "{\"k\":null}"),
     ] {
         assert_eq!(made, json(text));
     }

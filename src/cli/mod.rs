@@ -1,0 +1,60 @@
+//! The command line: arguments, rendering, exit codes (SPEC 14). Results go to standard output, everything
+//! else to standard error.
+
+mod diagram;
+mod ending;
+mod exit;
+mod replay;
+mod simulate;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub(crate) use exit::{Exit, Problem};
+
+/// A deterministic, fail-closed run engine for LLM agents.
+///
+/// Exit codes: 0 success or reproduced, 1 unexpected error, 2 bad usage or input, 3 fallback, 4 failed,
+/// 5 cancelled, 6 divergence, 7 corrupt or unreadable history, 8 awaiting a person, 9 reproduced but open,
+/// 10 persistence failed.
+#[derive(Debug, Parser)]
+#[command(name = "portcullis", version, about, max_term_width = 100)]
+struct Arguments {
+    /// One JSON object, or one a line, on standard output.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Feeds raw inputs to the engine, one JSON a line; one line out for each.
+    Simulate(simulate::Arguments),
+    /// Verifies histories: chain, steps and bytes.
+    Replay(replay::Arguments),
+    /// Draws the graph of a machine, from the code.
+    Diagram(diagram::Arguments),
+}
+
+/// Runs the command that the process was started with.
+#[must_use]
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let code = if error.use_stderr() { Exit::Usage } else { Exit::Success };
+            // Nothing is left to say when the terminal is gone.
+            let _ = error.print();
+            return code.into();
+        }
+    };
+    let json = arguments.json;
+    let result = match arguments.command {
+        Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments, json),
+        Command::Diagram(arguments) => diagram::run(&arguments, json),
+    };
+    result.unwrap_or_else(Problem::report).into()
+}

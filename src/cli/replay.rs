@@ -1,0 +1,157 @@
+//! `portcullis replay`: does a history come out as it was written? (SPEC 13, 14)
+
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::ending::{EndingLine, OpenLine, describe};
+use super::exit::{Exit, Problem, printable};
+use crate::history::{self, Divergence, Fault, Policy, Summary};
+use crate::vocabulary::digest::Digest;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Histories: one record a line.
+    #[arg(required = true)]
+    histories: Vec<PathBuf>,
+    /// The hash that the last record must have: it pins the end, which the chain alone cannot.
+    #[arg(long, value_name = "HASH", value_parser = head)]
+    expect_head: Option<Digest>,
+    /// Go on after a difference and report all of them.
+    #[arg(long)]
+    all: bool,
+}
+
+fn head(text: &str) -> Result<Digest, String> {
+    Digest::from_hex(text).ok_or_else(|| "64 lower-case hexadecimal digits".to_owned())
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Failed<'a> {
+    Divergence { history: String, divergences: &'a [Divergence] },
+    Corrupt { history: String, code: &'a str, offset: u64, line: u64, reason: &'a str },
+    Unreadable { history: String, reason: String },
+    WrongHead { history: String, expected: Digest, got: Digest },
+}
+
+pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
+    if arguments.expect_head.is_some() && arguments.histories.len() > 1 {
+        return Err(Problem::usage("--expect-head pins one history: name one"));
+    }
+    let mut worst = Exit::Success;
+    for path in &arguments.histories {
+        let exit = replay_one(path, arguments, json)?;
+        if severity(exit) > severity(worst) {
+            worst = exit;
+        }
+    }
+    Ok(worst)
+}
+
+const fn severity(exit: Exit) -> u8 {
+    match exit {
+        Exit::Success => 0,
+        Exit::Open => 1,
+        Exit::Divergence => 2,
+        Exit::Corrupt => 3,
+        Exit::Unexpected
+        | Exit::Usage
+        | Exit::Fallback
+        | Exit::Failed
+        | Exit::Cancelled
+        | Exit::Awaiting
+        | Exit::Persistence => 4,
+    }
+}
+
+fn replay_one(path: &Path, arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
+    let name = path.display().to_string();
+    let policy = if arguments.all { Policy::ReportAll } else { Policy::Stop };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) => {
+            let failed = Failed::Unreadable { history: name, reason: error.to_string() };
+            return say(json, &failed, Exit::Corrupt, || format!("{}: cannot be read: {error}", path.display()));
+        }
+    };
+    match history::replay(BufReader::with_capacity(1 << 16, file), policy) {
+        Err(fault) => corrupt(name, &fault, json),
+        Ok(summary) if !summary.divergences.is_empty() => diverged(name, &summary, json),
+        Ok(summary) => match arguments.expect_head {
+            Some(expected) if expected != summary.head => {
+                let got = summary.head;
+                let failed = Failed::WrongHead { history: name.clone(), expected, got };
+                say(json, &failed, Exit::Corrupt, || {
+                    format!("{name}: the head is {got}, not {expected}: records were cut off, added or replaced")
+                })
+            }
+            Some(_) | None => reproduced(&name, &summary, json),
+        },
+    }
+}
+
+fn say(json: bool, failed: &Failed<'_>, exit: Exit, text: impl FnOnce() -> String) -> Result<Exit, Problem> {
+    if json {
+        print_json(failed)?;
+    } else {
+        writeln!(std::io::stdout(), "{}", printable(&text()))?;
+    }
+    Ok(exit)
+}
+
+fn print_json(value: &impl Serialize) -> Result<(), Problem> {
+    let mut out = std::io::stdout().lock();
+    serde_json::to_writer(&mut out, value).map_err(std::io::Error::from)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+fn corrupt(name: String, fault: &Fault, json: bool) -> Result<Exit, Problem> {
+    let text = format!("{name}: corrupt: {fault}");
+    let Fault { code, offset, line, reason } = fault;
+    let failed = Failed::Corrupt { history: name, code: code.word(), offset: *offset, line: *line, reason };
+    say(json, &failed, Exit::Corrupt, || text)
+}
+
+fn diverged(name: String, summary: &Summary, json: bool) -> Result<Exit, Problem> {
+    let lines = summary.divergences.iter().map(|found| {
+        format!(
+            "{name}: record {} diverges in {}\n  recorded: {}\n  replayed: {}",
+            found.seq, found.field, found.expected, found.got
+        )
+    });
+    let text = lines.collect::<Vec<_>>().join("\n");
+    say(json, &Failed::Divergence { history: name, divergences: &summary.divergences }, Exit::Divergence, || text)
+}
+
+fn reproduced(name: &str, summary: &Summary, json: bool) -> Result<Exit, Problem> {
+    let exit = if summary.ending.is_some() && summary.tail.is_none() { Exit::Success } else { Exit::Open };
+    let ledger = summary.decider.ledger();
+    if json {
+        match &summary.ending {
+            Some(ending) => print_json(&EndingLine::new(&summary.run, ending, ledger, summary.records, summary.head))?,
+            None => print_json(&OpenLine::new(&summary.run, ledger, summary.records, summary.head))?,
+        }
+        return Ok(exit);
+    }
+    let mut out = std::io::stdout().lock();
+    let ended = match &summary.ending {
+        Some(ending) => describe(ending),
+        None => "open: no terminal record".to_owned(),
+    };
+    writeln!(out, "{}", printable(&format!("{name}: reproduced, {} records: {ended}", summary.records)))?;
+    if let Some(tail) = &summary.tail {
+        let Tail { bytes, offset, .. } = tail;
+        writeln!(out, "{name}: the last line is cut ({bytes} bytes from byte {offset}); a resumed run sets it aside")?;
+    }
+    if summary.ending.is_some() && !summary.delivered {
+        writeln!(out, "{name}: the release has no receipt yet")?;
+    }
+    writeln!(out, "{name}: head {}", summary.head)?;
+    Ok(exit)
+}
+
+use crate::history::Tail;

@@ -1,0 +1,12 @@
+//! Floor 3, memory: records, their chain, reading them strictly and replaying them (SPEC 13). Bytes, no
+//! files.
+
+mod fault;
+mod reader;
+mod record;
+mod replay;
+
+pub use fault::{Fault, FaultCode};
+pub use reader::{Line, Lines, Next, Tail};
+pub use record::{Envelope, Recorder, VERSION};
+pub use replay::{Divergence, Policy, Replay, Summary, replay};

@@ -1,0 +1,259 @@
+//! Replay: decode the input, step again, encode again, compare the bytes (SPEC 13).
+
+use std::io::BufRead;
+
+use super::fault::{Fault, FaultCode};
+use super::reader::{Line, Lines, Next, Tail};
+use super::record::{Envelope, Recorder, VERSION, hash_holds};
+use crate::engine::{Decider, Ending};
+use crate::vocabulary::digest::Digest;
+use crate::vocabulary::ids::RunId;
+use crate::vocabulary::json::Json;
+
+/// What to do at a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Policy {
+    /// Stop at the first.
+    #[default]
+    Stop,
+    /// Go on and report all.
+    ReportAll,
+}
+
+/// A record that does not come out as it was written.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Divergence {
+    /// The record.
+    pub seq: u64,
+    /// The first field that differs, as a path: `state.run.phase`.
+    pub field: String,
+    /// What the history says.
+    pub expected: String,
+    /// What came out.
+    pub got: String,
+}
+
+/// What a replay found.
+#[derive(Debug)]
+pub struct Summary {
+    /// The run.
+    pub run: RunId,
+    /// How many records.
+    pub records: u64,
+    /// How many bytes of them.
+    pub bytes: u64,
+    /// The hash of the last one.
+    pub head: Digest,
+    /// How the run ended; `None` while it is open.
+    pub ending: Option<Ending>,
+    /// Whether the release has a receipt.
+    pub delivered: bool,
+    /// A cut last line.
+    pub tail: Option<Tail>,
+    /// Differences; none when the history was reproduced.
+    pub divergences: Vec<Divergence>,
+    /// What decides, as the last record left it.
+    pub decider: Decider,
+}
+
+/// A replay, record by record.
+#[derive(Debug, Default)]
+pub struct Replay {
+    decider: Decider,
+    recorder: Recorder,
+    run: Option<RunId>,
+    records: u64,
+    bytes: u64,
+}
+
+/// Replays a whole history in constant memory.
+///
+/// # Errors
+/// The first damage. Nothing after it is believed.
+pub fn replay(source: impl BufRead, policy: Policy) -> Result<Summary, Fault> {
+    let mut lines = Lines::new(source);
+    let mut replay = Replay::default();
+    let mut divergences = Vec::new();
+    let tail = loop {
+        match lines.next_line()? {
+            Next::End => break None,
+            Next::Tail(tail) => break Some(tail),
+            Next::Line(line) => {
+                if let Some(divergence) = replay.take(line)? {
+                    divergences.push(divergence);
+                    if policy == Policy::Stop {
+                        break None;
+                    }
+                }
+            }
+        }
+    };
+    replay.finish(tail, divergences)
+}
+
+impl Replay {
+    /// Takes one line: it must continue the chain, and stepping its input again must give its bytes.
+    ///
+    /// # Errors
+    /// The damage, when the line is no record that continues this history.
+    pub fn take(&mut self, line: Line<'_>) -> Result<Option<Divergence>, Fault> {
+        let envelope = read(line)?;
+        let expected_prev = self.recorder.head();
+        let at_place = (envelope.seq == self.records, envelope.prev == expected_prev);
+        let (seq, hash) = (envelope.seq, envelope.hash);
+        let same_run = self.run.as_ref().is_none_or(|run| *run == envelope.run);
+        let run = envelope.run;
+        let step = if at_place == (true, true) && same_run {
+            Some(self.decider.step(envelope.at_ms, envelope.input))
+        } else {
+            None
+        };
+        if let Some(Ok(step)) = &step {
+            let written = self.recorder.decided(&self.decider, step);
+            if written.split_last().is_some_and(|(_, written)| written == line.bytes) {
+                self.count(line, run);
+                return Ok(None);
+            }
+        }
+        // Something differs. Damage comes first: only a whole chain can diverge.
+        check_chain(line, seq, self.records, at_place.1, same_run, &hash)?;
+        let divergence = match step {
+            Some(Ok(_)) => {
+                let written = self.recorder.line();
+                first_difference(seq, line.bytes, written)
+            }
+            Some(Err(refusal)) => Divergence {
+                seq,
+                field: "input".to_owned(),
+                expected: "an accepted input".to_owned(),
+                got: refusal.to_string(),
+            },
+            None => Divergence { seq, field: "prev".to_owned(), expected: String::new(), got: String::new() },
+        };
+        self.recorder = Recorder::after(hash);
+        self.count(line, run);
+        Ok(Some(divergence))
+    }
+
+    fn count(&mut self, line: Line<'_>, run: RunId) {
+        self.records += 1;
+        self.bytes += line.bytes.len() as u64 + 1;
+        self.run.get_or_insert(run);
+    }
+
+    fn finish(self, tail: Option<Tail>, divergences: Vec<Divergence>) -> Result<Summary, Fault> {
+        let Some(run) = self.run else {
+            let reason = match &tail {
+                Some(tail) => format!("{} bytes without a line end; a new history starts anew", tail.bytes),
+                None => "no record".to_owned(),
+            };
+            return Err(Fault { code: FaultCode::Empty, offset: 0, line: 1, reason });
+        };
+        Ok(Summary {
+            run,
+            records: self.records,
+            bytes: self.bytes,
+            head: self.recorder.head(),
+            ending: self.decider.ending().cloned(),
+            delivered: self.decider.is_delivered(),
+            tail,
+            divergences,
+            decider: self.decider,
+        })
+    }
+}
+
+/// Reads the line as a record of a known version.
+fn read(line: Line<'_>) -> Result<Envelope<'_>, Fault> {
+    let fault = |code, reason: String| Fault { code, offset: line.offset, line: line.number, reason };
+    serde_json::from_slice::<Envelope<'_>>(line.bytes)
+        .map_err(|error| {
+            #[derive(serde::Deserialize)]
+            struct Version {
+                v: u32,
+            }
+            if let Err(error) = std::str::from_utf8(line.bytes) {
+                return fault(FaultCode::InvalidUtf8, format!("at column {}", error.valid_up_to() + 1));
+            }
+            match serde_json::from_slice::<Version>(line.bytes) {
+                Ok(Version { v }) if v != VERSION => fault(FaultCode::UnknownVersion, version(v)),
+                Ok(_) | Err(_) => fault(FaultCode::MalformedRecord, error.to_string()),
+            }
+        })
+        .and_then(|envelope| match envelope.v {
+            VERSION => Ok(envelope),
+            v => Err(fault(FaultCode::UnknownVersion, version(v))),
+        })
+}
+
+fn version(v: u32) -> String {
+    format!("version {v}; this build knows {VERSION}")
+}
+
+fn check_chain(
+    line: Line<'_>,
+    seq: u64,
+    expected: u64,
+    prev_fits: bool,
+    same_run: bool,
+    hash: &Digest,
+) -> Result<(), Fault> {
+    let fault = |code, reason: String| Err(Fault { code, offset: line.offset, line: line.number, reason });
+    if !hash_holds(line.bytes, hash) {
+        return fault(FaultCode::WrongHash, "the record's bytes are not those that were hashed".to_owned());
+    }
+    if seq > expected {
+        return fault(FaultCode::Gap, format!("record {seq} where {expected} should stand"));
+    }
+    if seq < expected {
+        return fault(FaultCode::Fork, format!("record {seq} again, where {expected} should stand"));
+    }
+    if !same_run {
+        return fault(FaultCode::WrongRun, "the record belongs to another run".to_owned());
+    }
+    if !prev_fits {
+        return fault(FaultCode::WrongPrev, "the record does not continue the one before it".to_owned());
+    }
+    Ok(())
+}
+
+/// The first field that differs between two lines.
+fn first_difference(seq: u64, expected: &[u8], got: &[u8]) -> Divergence {
+    let read = |bytes: &[u8]| Json::parse_bytes(bytes.trim_ascii_end()).unwrap_or(Json::Null);
+    let found = difference("", &read(expected), &read(got));
+    let (field, expected, got) =
+        found.unwrap_or_else(|| ("bytes".to_owned(), "the same fields, spelt otherwise".to_owned(), String::new()));
+    Divergence { seq, field, expected, got }
+}
+
+fn difference(path: &str, expected: &Json, got: &Json) -> Option<(String, String, String)> {
+    let inside = |name: &str| {
+        if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+    };
+    match (expected, got) {
+        (Json::Object(expected), Json::Object(got)) => {
+            // The order in which a record is written, so that causes come before their consequences.
+            const ORDER: [&str; 7] = ["v", "run", "seq", "at_ms", "input", "signals", "state"];
+            let leading = ORDER.into_iter().filter(|name| path.is_empty() && expected.contains_key(*name));
+            let names = leading.chain(expected.keys().chain(got.keys()).map(String::as_str));
+            names.into_iter().find_map(|name| match (expected.get(name), got.get(name)) {
+                (Some(expected), Some(got)) => difference(&inside(name), expected, got),
+                (None, None) => None,
+                (expected, got) => Some((inside(name), shown(expected), shown(got))),
+            })
+        }
+        (Json::Array(expected), Json::Array(got)) => {
+            let longest = expected.len().max(got.len());
+            (0..longest).find_map(|index| match (expected.get(index), got.get(index)) {
+                (Some(expected), Some(got)) => difference(&inside(&index.to_string()), expected, got),
+                (expected, got) => Some((inside(&index.to_string()), shown(expected), shown(got))),
+            })
+        }
+        (expected, got) if expected == got => None,
+        (expected, got) => Some((path.to_owned(), shown(Some(expected)), shown(Some(got)))),
+    }
+}
+
+fn shown(value: Option<&Json>) -> String {
+    value.map_or_else(|| "(absent)".to_owned(), |value| value.to_text().chars().take(200).collect())
+}

@@ -1,0 +1,3 @@
+//! The test suite: one binary, one file a subject.
+
+#![allow(missing_docs)]
