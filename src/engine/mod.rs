@@ -9,6 +9,7 @@ mod admission;
 mod core;
 mod drafts;
 mod ending;
+mod form;
 pub mod invariants;
 mod outbox;
 mod outstanding;
