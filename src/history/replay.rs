@@ -57,7 +57,7 @@ pub struct Summary {
 }
 
 /// A replay, record by record.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Replay {
     decider: Decider,
     recorder: Recorder,
