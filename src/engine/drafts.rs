@@ -62,7 +62,8 @@ impl Core {
             | State::Decided { .. }
             | State::Delivered { .. } => kind,
         };
-        if !self.facts.any() || self.release.evidence_repairs() >= self.spec().release.evidence_repairs {
+        let repairable = self.facts.any() && self.spec().draft.format == DraftFormat::Json;
+        if !repairable || self.release.evidence_repairs() >= self.spec().release.evidence_repairs {
             return self.end(Cause::EvidenceViolated(first), out);
         }
         drive::<Releasing>(&mut self.release, &Event::EvidenceRepairAsked(kind), out);
