@@ -46,7 +46,8 @@ fn round(number: u32) -> [Input; 3] {
         provider_id: Some(format!("call_{number}")),
     };
     let call = ToolCallId { round: number, index: 0 };
-    let found = Statement { statement: format!("p99 of checkout in window {number} is {} ms", 900 + number), key: None };
+    let found =
+        Statement { statement: format!("p99 of checkout in window {number} is {} ms", 900 + number), key: None };
     [
         Input::ModelResponded {
             call: ModelCallId(number),

@@ -73,16 +73,25 @@ impl Decider {
     /// # Errors
     /// A refusal, which changes nothing at all (SPEC 13.I7).
     pub fn step(&mut self, at_ms: u64, input: Input) -> Result<Step, Refusal> {
+        self.take(at_ms, input).map_err(|refused| refused.refusal)
+    }
+
+    /// The same; a refused input comes back.
+    fn take(&mut self, at_ms: u64, input: Input) -> Result<Step, Box<Refused>> {
         let mut out = Outbox::default();
+        let refused = |refusal, input| Box::new(Refused { refusal, input });
         let Some(core) = &mut self.0 else {
-            let core = Core::begin(&input, &mut out).map_err(|objection| refusal(None, objection))?;
-            let core = self.0.insert(Box::new(core));
-            return Ok(finish(core, 0, input, out));
+            return match Core::begin(&input, &mut out) {
+                Ok(core) => Ok(finish(self.0.insert(Box::new(core)), 0, input, out)),
+                Err(objection) => Err(refused(refusal(None, objection), input)),
+            };
         };
         let at_ms = core.clock.clamped(at_ms);
         let input = displace(core, at_ms, input);
-        core.admit(at_ms, &input).map_err(|objection| refusal(Some(core), objection))?;
-        core.apply(at_ms, input.clone(), &mut out);
+        if let Err(objection) = core.admit(at_ms, &input) {
+            return Err(refused(refusal(Some(core), objection), input));
+        }
+        core.apply(at_ms, &input, &mut out);
         Ok(finish(core, at_ms, input, out))
     }
 
@@ -119,6 +128,12 @@ impl Decider {
     pub fn violations(&self) -> Vec<Violation> {
         self.core().map(invariants::check).unwrap_or_default()
     }
+}
+
+/// A refusal, and the input that it refused.
+struct Refused {
+    refusal: Refusal,
+    input: Input,
 }
 
 fn finish(core: &Core, at_ms: u64, input: Input, out: Outbox) -> Step {
@@ -164,14 +179,13 @@ impl Engine {
     /// # Errors
     /// A refusal: the input is not accepted in this state, and nothing has changed (SPEC 4).
     pub fn step(&mut self, at_ms: u64, input: Input) -> Result<Step, Refusal> {
-        let report = input.clone();
-        match self.decider.step(at_ms, input) {
+        match self.decider.take(at_ms, input) {
             Ok(step) => {
-                self.receipts.keep(&report);
+                self.receipts.keep(&step.input);
                 self.transcript.extend(step.messages.iter().cloned());
                 Ok(step)
             }
-            Err(refusal) => Err(self.named(refusal, &report)),
+            Err(refused) => Err(self.named(refused.refusal, &refused.input)),
         }
     }
 
