@@ -28,4 +28,7 @@ pub mod engine;
 pub mod history;
 
 #[cfg(feature = "cli")]
+pub mod adapters;
+
+#[cfg(feature = "cli")]
 pub mod cli;
