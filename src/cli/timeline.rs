@@ -6,8 +6,9 @@ use std::io::{self, Write};
 
 use super::exit::printable;
 use crate::adapters::scenario::Event;
-use crate::engine::{Engine, Step};
+use crate::engine::{Engine, Request, Step};
 use crate::machines::ledger::Ledger;
+use crate::vocabulary::effect::{Effect, GateSubject};
 use crate::vocabulary::ids::ToolCallId;
 use crate::vocabulary::input::{Decision, GateAnswer, Input, Reconciliation};
 use crate::vocabulary::message::Message;
@@ -52,7 +53,8 @@ impl Timeline {
             self.spent = spent;
         }
         writeln!(out, "{}", printable(&line))?;
-        for consequence in step.signals.iter().filter_map(|signal| self.consequence(signal)) {
+        let consequences = step.signals.iter().filter_map(|signal| self.consequence(signal));
+        for consequence in consequences.chain(step.effects.iter().filter_map(|effect| self.asked(effect))) {
             writeln!(out, "{:13}- {}", "", printable(&consequence))?;
         }
         Ok(())
@@ -165,6 +167,33 @@ impl Timeline {
             | Signal::BatchClosed { .. }
             | Signal::ReleaseDecided { .. }
             | Signal::RunEnded { .. } => return None,
+        })
+    }
+
+    /// A question to a gate or a person; `None` for other effects, whose answers say enough.
+    fn asked(&self, effect: &Request) -> Option<String> {
+        Some(match effect {
+            Effect::AskGate { ask, gate, about: GateSubject::Tool { call } } => {
+                format!("gate question {}: {}, about {}", ask.0, name(gate), self.called(*call))
+            }
+            Effect::AskGate { ask, gate, about: GateSubject::Release { .. } } => {
+                format!("gate question {}: {}, about the release", ask.0, name(gate))
+            }
+            Effect::AwaitDecision { ticket, call } => {
+                format!("a person must decide on {}: ticket {ticket}", self.called(*call))
+            }
+            Effect::ReconcileTool { call, .. } => format!("a person must find out what {} did", self.called(*call)),
+            Effect::ResolveEnvironment
+            | Effect::CallModel { .. }
+            | Effect::StartTimer { .. }
+            | Effect::CallHook { .. }
+            | Effect::DispatchTools { .. }
+            | Effect::InvokeTool { .. }
+            | Effect::AdmitNested { .. }
+            | Effect::DenyNested { .. }
+            | Effect::JudgeSemantics { .. }
+            | Effect::AbortInFlight
+            | Effect::Publish { .. } => return None,
         })
     }
 }

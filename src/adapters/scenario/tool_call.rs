@@ -132,10 +132,7 @@ impl TryFrom<ToolReplyFields> for ToolReply {
 
 /// A fact may be written as its statement alone.
 fn stated(fact: Json) -> Json {
-    match fact {
-        statement @ Json::String(_) => Json::Object([("statement".to_owned(), statement)].into()),
-        other => other,
-    }
+    if matches!(fact, Json::String(_)) { Json::Object([("statement".to_owned(), fact)].into()) } else { fact }
 }
 
 /// What a person decides on a call.
