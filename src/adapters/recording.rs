@@ -30,23 +30,46 @@ const DEADLINE_MS: u64 = 365 * 24 * 3_600_000;
 /// The model's name: a recording does not say which it was.
 const MODEL: &str = "recorded";
 
-/// The runs of a recording.
+/// The runs of a recording. Each is made when it is asked for, since each holds everything before it.
 #[derive(Debug)]
 pub struct Recording {
-    /// One scenario a user turn, in order.
-    pub scenarios: Vec<Scenario>,
-    /// What was guessed or left out, for people.
-    pub notes: Vec<String>,
+    transcript: Transcript,
+    tools: Vec<ToolSpec>,
+    notes: Vec<String>,
 }
 
-/// Makes scenarios of a transcript.
-#[must_use]
-pub fn read(transcript: &Transcript) -> Recording {
-    let (tools, mut notes) = declared(transcript);
-    notes.extend(transcript.notes.iter().map(ToString::to_string));
-    let turns = transcript.turns.iter().enumerate();
-    let scenarios = turns.map(|(index, turn)| Scenario::new(spec(transcript, index, turn, &tools), script(turn)));
-    Recording { scenarios: scenarios.collect(), notes }
+impl Recording {
+    /// Decides what the transcript leaves open.
+    #[must_use]
+    pub fn new(transcript: Transcript) -> Self {
+        let (tools, mut notes) = declared(&transcript);
+        notes.extend(transcript.notes.iter().map(ToString::to_string));
+        Self { transcript, tools, notes }
+    }
+
+    /// How many runs there are: one a user turn.
+    #[must_use]
+    pub const fn runs(&self) -> usize {
+        self.transcript.turns.len()
+    }
+
+    /// What was guessed or left out, for people.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The run in that place, from 0.
+    #[must_use]
+    pub fn scenario(&self, index: usize) -> Option<Scenario> {
+        let turn = self.transcript.turns.get(index)?;
+        Some(Scenario::new(spec(&self.transcript, index, turn, &self.tools), script(turn)))
+    }
+
+    /// Every run, in order.
+    pub fn scenarios(&self) -> impl Iterator<Item = Scenario> {
+        (0..self.runs()).filter_map(|index| self.scenario(index))
+    }
 }
 
 /// What the file shows of one tool.

@@ -19,11 +19,7 @@ pub(crate) struct Histories {
 impl Histories {
     /// Prepares `out` for the histories of `runs`: a file for one run, a folder for several. Nothing runs
     /// before every place was found free.
-    pub(crate) fn prepare<'a>(
-        out: &Path,
-        runs: impl ExactSizeIterator<Item = &'a RunId>,
-        force: bool,
-    ) -> Result<Self, Problem> {
+    pub(crate) fn prepare(out: &Path, runs: &[RunId], force: bool) -> Result<Self, Problem> {
         let folder = runs.len() > 1;
         if !folder && out.is_dir() {
             return Err(Problem::usage(format!("{}: is a folder; FILE holds one run, so name a file", out.display())));
@@ -120,11 +116,22 @@ impl HistoryFile {
         if self.force {
             fs::rename(&self.beside, &self.place)?;
         } else {
-            fs::hard_link(&self.beside, &self.place)?;
-            fs::remove_file(&self.beside)?;
+            self.link()?;
         }
         self.kept = true;
         Ok(())
+    }
+}
+
+impl HistoryFile {
+    /// A link does not replace what is there. Where there are no links, a look must do.
+    fn link(&self) -> io::Result<()> {
+        match fs::hard_link(&self.beside, &self.place) {
+            Ok(()) => fs::remove_file(&self.beside),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+            Err(_) if fs::symlink_metadata(&self.place).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => fs::rename(&self.beside, &self.place),
+        }
     }
 }
 
@@ -144,5 +151,25 @@ impl Drop for HistoryFile {
             // There is nobody left to tell, and a partial file harms nobody.
             let _ = fs::remove_file(&self.beside);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_history_that_came_there_meanwhile_is_not_replaced_and_nothing_is_left_beside() {
+        let folder = std::env::temp_dir().join(format!("portcullis-meanwhile-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let place = folder.join("h.jsonl");
+        let mut history = HistoryFile::create(place.clone(), false).unwrap();
+        history.write_all(b"ours\n").unwrap();
+        fs::write(&place, "theirs\n").unwrap();
+        let error = history.keep().unwrap_err();
+        let (kept, files) = (fs::read_to_string(&place).unwrap(), fs::read_dir(&folder).unwrap().count());
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!((kept.as_str(), files), ("theirs\n", 1));
     }
 }

@@ -5,6 +5,7 @@ mod diagram;
 mod ending;
 mod exit;
 mod histories;
+mod output;
 mod replay;
 mod run;
 mod simulate;

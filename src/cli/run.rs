@@ -1,15 +1,15 @@
 //! `portcullis run`: a scenario or a recorded transcript, taken to its end (SPEC 14).
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::ending::{EndingLine, OpenLine, describe, exit};
 use super::exit::{Exit, Problem, printable};
 use super::histories::{Histories, HistoryFile, not_stored};
-use super::staging::{Staged, Staging};
+use super::output::Output;
+use super::staging::Staging;
 use super::timeline::Timeline;
-use crate::adapters::scenario::{Expectation, Play, PlayError};
+use crate::adapters::scenario::{Expectation, Play, PlayError, Scenario};
 use crate::machines::release::{Body, Release};
 use crate::vocabulary::ids::RunId;
 
@@ -27,25 +27,24 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
     let path = &arguments.file;
-    let bytes = fs::read(path).map_err(|error| Problem::unreadable(Exit::Usage, path, &error))?;
-    let staging = Staging::read(path, &bytes)?;
-    for note in &staging.notes {
+    let staging = Staging::read(path)?;
+    for note in staging.notes() {
         say(path, note);
     }
-    let ids = staging.runs.iter().map(|staged| &staged.run);
-    let histories = arguments.history.as_ref().map(|out| Histories::prepare(out, ids, arguments.force)).transpose()?;
-    let several = staging.runs.len() > 1;
+    let (out, force) = (arguments.history.as_ref(), arguments.force);
+    let histories = out.map(|out| Histories::prepare(out, &staging.runs, force)).transpose()?;
     let mut worst = Exit::Success;
-    for staged in staging.runs {
-        let mut out = io::BufWriter::new(io::stdout().lock());
-        if several && !json {
-            writeln!(out, "== {}", staged.run)?;
+    let mut out = Output::new(io::BufWriter::new(io::stdout().lock()));
+    for (index, run) in staging.runs.iter().enumerate() {
+        let Some(scenario) = staging.scenario(index) else { continue };
+        if staging.runs.len() > 1 && !json {
+            writeln!(out, "== {run}")?;
         }
-        let history = histories.as_ref().map(|histories| histories.open(&staged.run)).transpose()?;
-        let ended = perform(path, staged, history, json, &mut out)?;
+        let history = histories.as_ref().map(|histories| histories.open(run)).transpose()?;
+        worst = worse(worst, perform(path, run, scenario, history, json, &mut out)?);
         out.flush()?;
-        worst = worse(worst, ended);
     }
+    out.finish()?;
     Ok(worst)
 }
 
@@ -64,6 +63,22 @@ fn worse(one: Exit, other: Exit) -> Exit {
 /// Where records go: into a history, or nowhere.
 struct Store(Option<HistoryFile>);
 
+impl Store {
+    /// Makes the history durable.
+    fn keep(&mut self) -> Result<(), Problem> {
+        let Some(history) = self.0.take() else {
+            return Ok(());
+        };
+        let place = history.place().to_owned();
+        history.keep().map_err(|error| not_stored(&place, &error))
+    }
+
+    /// The problem of a record that was not stored.
+    fn refused(&self, error: &io::Error) -> Problem {
+        not_stored(self.0.as_ref().map_or(Path::new("history"), HistoryFile::place), error)
+    }
+}
+
 impl Write for Store {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.as_mut().map_or(Ok(bytes.len()), |file| file.write(bytes))
@@ -74,15 +89,15 @@ impl Write for Store {
     }
 }
 
+/// Takes one run to its end. What is released is shown when the history is durable, and not before.
 fn perform(
     path: &Path,
-    staged: Staged,
+    run: &RunId,
+    scenario: Scenario,
     history: Option<HistoryFile>,
     json: bool,
     out: &mut impl Write,
 ) -> Result<Exit, Problem> {
-    let Staged { run, scenario } = staged;
-    let place = history.as_ref().map(|file| file.place().to_owned());
     let expect = scenario.expect.clone();
     let mut play = Play::new(scenario, run.clone(), Store(history));
     let mut timeline = Timeline::default();
@@ -92,15 +107,12 @@ fn perform(
             Ok(Some(_)) => {}
             Ok(None) => break,
             Err(PlayError::Spec(refusal)) => return Err(Problem::usage(format!("{}: {refusal}", path.display()))),
-            Err(PlayError::Store(error)) => return Err(not_stored(place.as_deref().unwrap_or(path), &error)),
+            Err(PlayError::Store(error)) => return Err(play.store_mut().refused(&error)),
         }
     }
-    show_end(&play, &run, json, out)?;
-    let ended = remark(path, &play, &run, expect.as_ref());
-    if let (Some(file), Some(place)) = (play.into_store().0, place) {
-        file.keep().map_err(|error| not_stored(&place, &error))?;
-    }
-    Ok(ended)
+    play.store_mut().keep()?;
+    show_end(&play, run, json, out)?;
+    Ok(remark(path, &play, run, expect.as_ref()))
 }
 
 /// The ending and its release, or that there is none.
@@ -130,8 +142,8 @@ fn remark(path: &Path, play: &Play<Store>, run: &RunId, expect: Option<&Expectat
     for question in play.questions() {
         say(path, &format!("{run}: the file leaves open: {question}"));
     }
-    if play.replies_left() > 0 {
-        say(path, &format!("{run}: {} more of the model's answers were not asked for", play.replies_left()));
+    for unused in play.unused() {
+        say(path, &format!("{run}: the file holds {unused}"));
     }
     for person in play.people() {
         say(path, &format!("{run}: {person}"));

@@ -1,49 +1,72 @@
 //! What a file holds: one scenario, or a recorded transcript with a run a turn. Told by shape alone.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::exit::Problem;
-use crate::adapters::recording;
+use super::exit::{Exit, Problem};
+use crate::adapters::recording::Recording;
 use crate::adapters::scenario::Scenario;
 use crate::adapters::transcripts::{Transcript, recognise};
 use crate::vocabulary::ids::RunId;
 
+/// The largest file that is read, in bytes.
+const BYTES_MAX: u64 = 64 << 20;
+
 /// The runs of a file, ready to begin.
 #[derive(Debug)]
 pub(crate) struct Staging {
-    pub(crate) runs: Vec<Staged>,
-    /// What had to be guessed or left out.
-    pub(crate) notes: Vec<String>,
+    /// Their ids, in order.
+    pub(crate) runs: Vec<RunId>,
+    source: Source,
 }
 
-/// One run.
 #[derive(Debug)]
-pub(crate) struct Staged {
-    pub(crate) run: RunId,
-    pub(crate) scenario: Scenario,
+enum Source {
+    Scenario(Box<Scenario>),
+    Recording(Recording),
 }
 
 impl Staging {
     /// Reads a file. The error names the file, the place and the reason.
-    pub(crate) fn read(path: &Path, bytes: &[u8]) -> Result<Self, Problem> {
+    pub(crate) fn read(path: &Path) -> Result<Self, Problem> {
         let bad = |reason: String| Problem::usage(format!("{}: {reason}", path.display()));
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        if recognise(bytes).is_none() && is_scenario(bytes) {
-            let scenario = Scenario::read(bytes).map_err(|fault| bad(fault.to_string()))?;
-            let run = scenario.run_id.clone().map_or_else(|| run_id(&stem, ""), Ok).map_err(bad)?;
-            return Ok(Self { runs: vec![Staged { run, scenario }], notes: Vec::new() });
+        let unreadable = |error: io::Error| Problem::unreadable(Exit::Usage, path, &error);
+        let mut bytes = Vec::new();
+        let mut file = File::open(path).map_err(unreadable)?.take(BYTES_MAX + 1);
+        file.read_to_end(&mut bytes).map_err(unreadable)?;
+        if bytes.len() as u64 > BYTES_MAX {
+            return Err(bad(format!("larger than {BYTES_MAX} bytes")));
         }
-        let transcript = Transcript::read(bytes).map_err(|error| bad(error.to_string()))?;
-        let recording = recording::read(&transcript);
-        let staged = |(scenario, turn): (Scenario, usize)| {
-            let run = run_id(&stem, &format!("-turn-{turn}")).map_err(bad)?;
-            Ok(Staged { run, scenario })
-        };
-        let runs = recording.scenarios.into_iter().zip(1..).map(staged).collect::<Result<_, Problem>>()?;
-        Ok(Self { runs, notes: recording.notes })
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        if recognise(&bytes).is_none() && is_scenario(&bytes) {
+            let scenario = Scenario::read(&bytes).map_err(|fault| bad(fault.to_string()))?;
+            let run = scenario.run_id.clone().map_or_else(|| run_id(&stem, ""), Ok).map_err(bad)?;
+            return Ok(Self { runs: vec![run], source: Source::Scenario(Box::new(scenario)) });
+        }
+        let recording = Recording::new(Transcript::read(&bytes).map_err(|error| bad(error.to_string()))?);
+        let runs = (1..=recording.runs()).map(|turn| run_id(&stem, &format!("-turn-{turn}")));
+        let runs = runs.collect::<Result<_, _>>().map_err(bad)?;
+        Ok(Self { runs, source: Source::Recording(recording) })
+    }
+
+    /// What had to be guessed or left out.
+    pub(crate) fn notes(&self) -> &[String] {
+        match &self.source {
+            Source::Scenario(_) => &[],
+            Source::Recording(recording) => recording.notes(),
+        }
+    }
+
+    /// The run in that place.
+    pub(crate) fn scenario(&self, index: usize) -> Option<Scenario> {
+        match &self.source {
+            Source::Scenario(scenario) => Some(Scenario::clone(scenario)),
+            Source::Recording(recording) => recording.scenario(index),
+        }
     }
 }
 

@@ -135,9 +135,19 @@ impl<S: Write> Play<S> {
         &self.questions
     }
 
-    /// How many of the model's answers nobody asked for.
-    pub fn replies_left(&self) -> usize {
-        self.world.replies_left()
+    /// What the script holds and the run did not come to, for people.
+    pub fn unused(&self) -> Vec<String> {
+        let mut unused = self.world.unused();
+        unused.extend(self.interruptions.iter().map(|interruption| match interruption.point {
+            Point::Before { effect, nth } => format!("an interruption before {effect} {nth}, which never came"),
+            Point::At { at_ms } => format!("an interruption at {at_ms} ms, which never came"),
+        }));
+        unused
+    }
+
+    /// The store.
+    pub const fn store_mut(&mut self) -> &mut S {
+        &mut self.store
     }
 
     /// Gives the store back.
@@ -166,7 +176,7 @@ impl<S: Write> Play<S> {
                 }
                 Entry::Report(input) => return self.report(at_ms, input).map(Some),
                 Entry::Interruption(Moment::Cancel(origin)) => {
-                    let by = "scenario".to_owned();
+                    let by = "the scenario".to_owned();
                     return self.report(at_ms, Input::CancelRequested { by, origin }).map(Some);
                 }
                 Entry::Interruption(Moment::Fault(origin)) => {
@@ -217,12 +227,13 @@ impl<S: Write> Play<S> {
 
     /// Performs one effect; false when the process dies before it does.
     fn perform(&mut self, at_ms: u64, effect: &Request) -> bool {
-        if let Some(moment) = self.interruption_before(effect) {
-            let dies = matches!(moment, Moment::Restart(_));
+        let mut dies = false;
+        for moment in self.interruptions_before(effect) {
+            dies |= matches!(moment, Moment::Restart(_));
             self.agenda.enter(at_ms, Entry::Interruption(moment));
-            if dies {
-                return false;
-            }
+        }
+        if dies {
+            return false;
         }
         if let Some((due_ms, timer)) = timer(effect) {
             self.agenda.enter(due_ms, Entry::Timer(timer));
@@ -243,13 +254,16 @@ impl<S: Write> Play<S> {
         true
     }
 
-    fn interruption_before(&mut self, effect: &Request) -> Option<Moment> {
-        let kind = kind(effect)?;
+    /// Takes the interruptions that come before this effect.
+    fn interruptions_before(&mut self, effect: &Request) -> Vec<Moment> {
+        let Some(kind) = kind(effect) else {
+            return Vec::new();
+        };
         let count = self.performed.entry(kind).or_default();
         *count += 1;
         let point = Point::Before { effect: kind, nth: *count };
-        let place = self.interruptions.iter().position(|interruption| interruption.point == point)?;
-        Some(self.interruptions.remove(place).what)
+        let here = self.interruptions.extract_if(.., |interruption| interruption.point == point);
+        here.map(|interruption| interruption.what).collect()
     }
 }
 

@@ -90,7 +90,8 @@ impl TryFrom<JudgeFields> for JudgeReply {
     fn try_from(fields: JudgeFields) -> Result<Self, Self::Error> {
         let says = match (fields.verdict, fields.error) {
             (Some(verdict), None) => JudgeSays::Verdict(verdict),
-            (None, Some(error)) => JudgeSays::Error(error),
+            (None, Some(error)) if fields.usage.is_none() => JudgeSays::Error(error),
+            (None, Some(_)) => return Err("a judge that fails reports no `usage`"),
             (Some(_), Some(_)) | (None, None) => return Err("a judge's answer has either `verdict` or `error`"),
         };
         Ok(Self { says, usage: fields.usage, after_ms: fields.after_ms.unwrap_or(JUDGE_MS) })

@@ -118,15 +118,40 @@ impl TryFrom<ToolReplyFields> for ToolReply {
     type Error = &'static str;
 
     fn try_from(fields: ToolReplyFields) -> Result<Self, Self::Error> {
-        let after_ms = fields.after_ms.unwrap_or(TOOL_MS);
-        let facts: Vec<Json> = fields.facts.into_iter().map(stated).collect();
-        let outcome = match (fields.content, fields.error, fields.fails) {
-            (Some(content), None, None) => Ok(ToolOutput::Success { content, facts }),
-            (None, Some(content), None) if facts.is_empty() => Ok(ToolOutput::Error { content }),
-            (None, None, Some(error)) if facts.is_empty() => Err(error),
-            _ => return Err("a tool's result has one of `content` (with `facts`), `error` and `fails`"),
+        let ToolReplyFields { content, facts, error, fails, after_ms } = fields;
+        let outcome = match fails {
+            Some(failure) if content.is_none() && facts.is_empty() && error.is_none() => Err(failure),
+            Some(_) => return Err("an invocation that `fails` returns nothing else"),
+            None => Ok(ToolReturnFields { content, facts, error }.output()?),
         };
-        Ok(Self { outcome, after_ms })
+        Ok(Self { outcome, after_ms: after_ms.unwrap_or(TOOL_MS) })
+    }
+}
+
+/// What a tool returned: `content`, with `facts`, or `error`.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename = "ToolReturn")]
+struct ToolReturnFields {
+    /// What a success shows the model.
+    content: Option<String>,
+    /// The facts of a success: texts, or objects `{"statement", "key"?}`. Default: none.
+    #[serde(default)]
+    facts: Vec<Json>,
+    /// What the tool's own error shows the model.
+    error: Option<String>,
+}
+
+impl ToolReturnFields {
+    fn output(self) -> Result<ToolOutput, &'static str> {
+        match (self.content, self.error) {
+            (Some(content), None) => {
+                Ok(ToolOutput::Success { content, facts: self.facts.into_iter().map(stated).collect() })
+            }
+            (None, Some(content)) if self.facts.is_empty() => Ok(ToolOutput::Error { content }),
+            (None, Some(_)) => Err("a tool's own `error` states no facts"),
+            (Some(_), Some(_)) | (None, None) => Err("a tool's result has one of `content`, `error` and `fails`"),
+        }
     }
 }
 
@@ -175,18 +200,18 @@ pub enum ReconciledReply {
     Unknown,
 }
 
-/// What an interrupted call returned: a [`ToolReply`] that did not fail.
+/// What an interrupted call returned.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "ToolReply")]
+#[serde(try_from = "ToolReturnFields")]
 pub struct ToolReturn(ToolOutput);
 
-written_as!(ToolReturn, ToolReply);
+written_as!(ToolReturn, ToolReturnFields);
 
-impl TryFrom<ToolReply> for ToolReturn {
+impl TryFrom<ToolReturnFields> for ToolReturn {
     type Error = &'static str;
 
-    fn try_from(reply: ToolReply) -> Result<Self, Self::Error> {
-        reply.outcome.map(Self).map_err(|_| "a call that was applied returned `content` or `error`")
+    fn try_from(fields: ToolReturnFields) -> Result<Self, Self::Error> {
+        fields.output().map(Self)
     }
 }
 

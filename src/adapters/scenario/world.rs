@@ -20,7 +20,7 @@ const GATE_MS: u64 = 10;
 /// How long a person takes, in milliseconds.
 const PERSON_MS: u64 = 5_000;
 /// Who a scripted person is.
-const PERSON: &str = "scenario";
+const PERSON: &str = "a person";
 
 /// What the world does about an effect.
 #[derive(Debug)]
@@ -66,9 +66,12 @@ impl World {
         &self.environment
     }
 
-    /// How many of the model's answers nobody asked for.
-    pub(super) fn replies_left(&self) -> usize {
-        self.model.len()
+    /// The answers that nobody asked for, for people.
+    pub(super) fn unused(&self) -> Vec<String> {
+        let gates = self.gates.iter().map(|(gate, replies)| (format!("the gate {gate:?}"), replies.len()));
+        let answers = [("the model".to_owned(), self.model.len()), ("the judge".to_owned(), self.judge.len())];
+        let left = answers.into_iter().chain(gates).filter(|(_, count)| *count > 0);
+        left.map(|(of, count)| format!("{count} more of {of}'s answers than were asked for")).collect()
     }
 
     /// Performs an effect.

@@ -2,6 +2,6 @@
 
 mod errors;
 mod notes;
-mod properties;
+pub(crate) mod properties;
 mod recorded;
 mod shapes;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 /// One recorded message. Ids come from a pool of three, so they repeat within and across groups.
 #[derive(Debug, Clone)]
-enum Sent {
+pub(crate) enum Sent {
     User(String),
     Assistant(Option<String>, Vec<(String, Option<u8>)>),
     Legacy(String),
@@ -66,14 +66,14 @@ fn sent() -> impl Strategy<Value = Sent> {
     ]
 }
 
-fn conversation() -> impl Strategy<Value = Vec<Sent>> {
+pub(crate) fn conversation() -> impl Strategy<Value = Vec<Sent>> {
     vec(sent(), 0..20).prop_map(|mut sent| {
         sent.insert(0, Sent::User("start".to_owned()));
         sent
     })
 }
 
-fn document(sent: &[Sent], shape: u8) -> String {
+pub(crate) fn document(sent: &[Sent], shape: u8) -> String {
     let list: Vec<_> = sent.iter().map(message).collect();
     let value = match shape % 4 {
         0 => json!(list),
