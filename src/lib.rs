@@ -13,6 +13,8 @@
 //! | 1 | [`machines`] | rules: one machine a file, its table first |
 //! | 2 | [`engine`] | the machines composed, the closed table, the invariants |
 //! | 3 | [`history`] | memory: records, their chain, replay |
+//! | 5 | `adapters` | the world: scenarios, recorded transcripts |
+//! | 7 | `cli` | arguments, rendering, exit codes |
 //!
 //! Rules are cited as `SPEC 7.4`; they stand, numbered alike, in `docs/rules.md`.
 //!
@@ -26,6 +28,9 @@ pub mod machines;
 pub mod engine;
 
 pub mod history;
+
+#[cfg(feature = "cli")]
+pub mod adapters;
 
 #[cfg(feature = "cli")]
 pub mod cli;

@@ -7,6 +7,7 @@ use crate::engine::Ending;
 use crate::engine::table::ROWS;
 use crate::machines::ledger::Ledger;
 use crate::vocabulary::digest::Digest;
+use crate::vocabulary::failure::Failure;
 use crate::vocabulary::ids::RunId;
 use crate::vocabulary::outcome::ReleaseOutcome;
 
@@ -54,7 +55,24 @@ pub(crate) fn describe(ending: &Ending) -> String {
     let code = ending.failure_code.map(|code| format!(" {code}"));
     let shown = format!("{}{}{}", ending.outcome, why.unwrap_or_default(), code.unwrap_or_default());
     let facts = if ending.facts == 1 { "1 fact".to_owned() } else { format!("{} facts", ending.facts) };
-    format!("row {}, {shown}: {happened} (run {}, {facts})", ending.row, ending.run_state)
+    let cause = ending.failure.as_ref().map(|failure| format!(": {}", cause(failure))).unwrap_or_default();
+    format!("row {}, {shown}: {happened} (run {}{cause}, {facts})", ending.row, ending.run_state)
+}
+
+/// A failure's code, and what it is about.
+fn cause(failure: &Failure) -> String {
+    let code = failure.tag();
+    match failure {
+        Failure::Inference { code: error } => format!("{code} {error}"),
+        Failure::Resolution { kind } => format!("{code} {kind}"),
+        Failure::DraftContract { kind } => format!("{code} {kind}"),
+        Failure::Blocked { gate } => format!("{code} by {gate}"),
+        Failure::CapabilityBound
+        | Failure::StateConflict
+        | Failure::NoObservedFacts
+        | Failure::Indeterminate
+        | Failure::Internal => code.to_owned(),
+    }
 }
 
 /// The exit code of an ending.

@@ -4,8 +4,13 @@
 mod diagram;
 mod ending;
 mod exit;
+mod histories;
+mod output;
 mod replay;
+mod run;
 mod simulate;
+mod staging;
+mod timeline;
 
 use std::process::ExitCode;
 
@@ -30,6 +35,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Takes a run to its end, from a scenario or a recorded transcript.
+    Run(run::Arguments),
     /// Feeds raw inputs to the engine, one JSON a line; one line out for each.
     Simulate(simulate::Arguments),
     /// Verifies histories: chain, steps and bytes.
@@ -52,6 +59,7 @@ pub fn main() -> ExitCode {
     };
     let json = arguments.json;
     let result = match arguments.command {
+        Command::Run(arguments) => run::run(&arguments, json),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments, json),
         Command::Diagram(arguments) => diagram::run(&arguments, json),

@@ -1,6 +1,6 @@
 //! The test suite: one binary, one file a subject.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[macro_use]
 mod support;
@@ -11,4 +11,14 @@ mod damage;
 mod floors;
 mod forgery;
 mod machines;
+#[cfg(feature = "cli")]
+mod run_command;
+#[cfg(feature = "cli")]
+mod scenarios;
+#[cfg(feature = "cli")]
+mod shared;
+#[cfg(feature = "cli")]
+mod transcript_reader;
+#[cfg(feature = "cli")]
+mod transcripts;
 mod wire;

@@ -93,10 +93,16 @@ impl Spec {
 }
 
 impl ToolSpec {
+    /// Whether a tool may have that name: 1 to 128 of `[A-Za-z0-9_.-]`.
+    #[must_use]
+    pub fn is_name(name: &str) -> bool {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+        (1..=128).contains(&name.len()) && name.bytes().all(allowed)
+    }
+
     /// Checks one declaration, whoever made it. The error is the reason.
     pub(crate) fn check(&self, spec: &Spec) -> Result<(), String> {
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
-        if !(1..=128).contains(&self.name.len()) || !self.name.bytes().all(allowed) {
+        if !Self::is_name(&self.name) {
             return Err(format!("the name {:?} is not 1 to 128 of [A-Za-z0-9_.-]", self.name));
         }
         if !(1..=100).contains(&self.attempts_max) {

@@ -1,0 +1,11 @@
+//! Floor 5, the world: what reports to a run and what acts on its effects.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`scenario`] | a scripted world: one run from a file, in virtual time |
+//! | [`transcripts`] | recorded conversations of other agent loops, read strictly |
+//! | [`recording`] | a recorded conversation as scenarios, one a user turn |
+
+pub mod recording;
+pub mod scenario;
+pub mod transcripts;

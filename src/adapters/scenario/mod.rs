@@ -1,0 +1,132 @@
+//! Scenarios: one run and the world around it, from one file, in virtual time (SPEC 14).
+//!
+//! A scenario holds the run's [`Spec`] and a [`Script`]: what the model answers, what became of its tool
+//! calls, what the judge, gates and people say, and what interrupts the run. [`Play`] drives the engine
+//! through it. Nothing here reads a clock, starts a process or opens a socket. `docs/scenario.md` explains
+//! the format.
+
+mod agenda;
+mod expectation;
+mod interruption;
+mod play;
+mod reply;
+mod script;
+mod tool_call;
+mod world;
+mod written;
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer};
+
+use crate::vocabulary::environment::{Environment, Gate};
+use crate::vocabulary::ids::RunId;
+use crate::vocabulary::spec::{Spec, ToolSpec};
+
+pub use expectation::{Difference, Expectation};
+pub use interruption::{Interruption, Moment, Point};
+pub use play::{Event, Play, PlayError};
+pub use reply::{ModelReply, ModelSays};
+pub use script::{GateReply, JudgeReply, JudgeSays, Script};
+pub use tool_call::{PersonReply, ReconciledReply, ScriptedCall, ToolReply, ToolReturn};
+
+/// One run and the world around it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Where the JSON Schema of this file is, for editors. Not used otherwise.
+    #[serde(rename = "$schema", default)]
+    pub schema: Option<String>,
+    /// What the scenario shows, for people. Default: nothing.
+    #[serde(default)]
+    pub about: String,
+    /// The run's id: it seeds the jitter of retries. Default: made from the file's name.
+    #[serde(default)]
+    pub run_id: Option<RunId>,
+    /// What the run is asked to do and what it may spend on it.
+    #[serde(deserialize_with = "checked")]
+    pub spec: Box<Spec>,
+    /// What resolution finds. Default: the tools of the spec.
+    #[serde(default)]
+    pub environment: Surroundings,
+    /// What the world answers. Default: nothing, so that the first question stays open.
+    #[serde(default)]
+    pub script: Script,
+    /// How the run must end. Default: any way is right.
+    #[serde(default)]
+    pub expect: Option<Expectation>,
+}
+
+/// What resolution finds.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct Surroundings {
+    /// Every tool the model is offered. Default: the tools of the spec.
+    pub tools: Option<Vec<ToolSpec>>,
+    /// Every gate, in the order in which they are asked. Default: none.
+    pub gates: Vec<Gate>,
+}
+
+/// A file that is no scenario: where and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScenarioFault {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in bytes, from 1.
+    pub column: usize,
+    /// What is wrong there.
+    pub reason: String,
+}
+
+impl fmt::Display for ScenarioFault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "line {}, column {}: {}", self.line, self.column, self.reason)
+    }
+}
+
+impl std::error::Error for ScenarioFault {}
+
+impl Scenario {
+    /// Reads a file strictly: unknown fields, keys that stand twice and bytes after the end are refused.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place.
+    pub fn read(bytes: &[u8]) -> Result<Self, ScenarioFault> {
+        serde_json::from_slice(bytes).map_err(|error| {
+            let (line, column) = (error.line(), error.column());
+            let whole = error.to_string();
+            let place = format!(" at line {line} column {column}");
+            let reason = whole.strip_suffix(&place).unwrap_or(&whole).to_owned();
+            ScenarioFault { line, column, reason }
+        })
+    }
+
+    /// A scenario of `spec` and `script`.
+    #[must_use]
+    pub fn new(spec: Spec, script: Script) -> Self {
+        Self {
+            schema: None,
+            about: String::new(),
+            run_id: None,
+            spec: Box::new(spec),
+            environment: Surroundings::default(),
+            script,
+            expect: None,
+        }
+    }
+
+    /// What resolution finds.
+    fn environment(&self) -> Environment {
+        let tools = self.environment.tools.as_ref().unwrap_or(&self.spec.tools).clone();
+        Environment { tools, gates: self.environment.gates.clone(), ..Environment::default() }
+    }
+}
+
+/// A spec that would not begin a run is refused where it stands in the file.
+fn checked<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<Spec>, D::Error> {
+    let spec = Box::<Spec>::deserialize(deserializer)?;
+    spec.check().map_err(serde::de::Error::custom)?;
+    Ok(spec)
+}

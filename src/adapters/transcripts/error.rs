@@ -1,0 +1,54 @@
+//! Why a document is not a transcript, with the place and the way out.
+
+use super::position::Position;
+use super::shape::Shape;
+
+/// A document that could not be read as a transcript.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TranscriptError {
+    /// The document is larger than `ReadOptions::bytes_max`.
+    #[error("the document has {bytes} bytes, the limit is {bytes_max}; split the recording, or raise the limit")]
+    TooLarge {
+        /// Size of the document in bytes.
+        bytes: usize,
+        /// The limit in bytes.
+        bytes_max: usize,
+    },
+    /// The document is not UTF-8.
+    #[error("{at}: not UTF-8; JSON is always UTF-8, so convert the file first")]
+    NotUtf8 {
+        /// The first byte that does not belong.
+        at: Position,
+    },
+    /// The document is not one JSON value.
+    #[error("{at}: not JSON: {reason}; the file must hold exactly one JSON value, whole")]
+    Malformed {
+        /// Where the parser stopped.
+        at: Position,
+        /// What it expected.
+        reason: String,
+    },
+    /// The document is JSON of no known shape.
+    #[error(
+        "no recorded transcript: the shapes known are {}; an object with `spec` is a scenario",
+        Shape::ALL.map(Shape::sketch).join(", ")
+    )]
+    Unrecognised,
+    /// The document has a known shape, but a value in it cannot be read.
+    #[error("{at}: {path}: {reason}; correct that value, or take its message out")]
+    Unreadable {
+        /// JSON path of the value, such as `$.traj[3].tool_calls[0]`.
+        path: String,
+        /// Where in the document.
+        at: Position,
+        /// What was expected and what was found.
+        reason: String,
+    },
+    /// The transcript asks nothing, so there is no run.
+    #[error("the {shape} holds no user message; a run starts at one, so add the message that sets the task")]
+    NoTurn {
+        /// The shape it was recognised as.
+        shape: Shape,
+    },
+}

@@ -1,0 +1,254 @@
+//! A run as a person watches it: when, what happened, what it has spent. Names, ids, codes and sizes only:
+//! what models and tools wrote is shown when it is released, and not before (SPEC 3.U4).
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use super::exit::printable;
+use crate::adapters::scenario::Event;
+use crate::engine::{Engine, Request, Step};
+use crate::machines::ledger::Ledger;
+use crate::vocabulary::effect::{Effect, GateSubject};
+use crate::vocabulary::ids::ToolCallId;
+use crate::vocabulary::input::{Decision, GateAnswer, Input, Reconciliation};
+use crate::vocabulary::message::Message;
+use crate::vocabulary::signal::Signal;
+use crate::vocabulary::spec::Budgets;
+use crate::vocabulary::tool::ToolOutput;
+
+/// Characters of a name that are shown.
+const NAME_MAX: usize = 60;
+
+/// What was shown so far, as far as later lines need it.
+#[derive(Debug, Default)]
+pub(crate) struct Timeline {
+    tools: BTreeMap<ToolCallId, String>,
+    spent: String,
+}
+
+impl Timeline {
+    /// Shows one event.
+    pub(crate) fn show(&mut self, event: &Event, engine: &Engine, out: &mut impl Write) -> io::Result<()> {
+        match event {
+            Event::Stepped(step) => self.step(step, engine, out),
+            Event::Refused { at_ms, report, refusal } => {
+                writeln!(out, "{}  {report} comes and is refused: {refusal}", time(*at_ms))
+            }
+            Event::Lost { at_ms } => {
+                writeln!(out, "{}  the process dies, and what was under way is lost", time(*at_ms))
+            }
+        }
+    }
+
+    fn step(&mut self, step: &Step, engine: &Engine, out: &mut impl Write) -> io::Result<()> {
+        for message in &step.messages {
+            if let Message::Assistant { calls, .. } = message {
+                self.tools.extend(calls.iter().map(|call| (call.call, name(&call.request.name))));
+            }
+        }
+        let mut line = format!("{}  {}", time(step.at_ms), self.happened(&step.input));
+        let spent = spent(engine);
+        if spent != self.spent {
+            line.push_str(&format!("  [{spent}]"));
+            self.spent = spent;
+        }
+        writeln!(out, "{}", printable(&line))?;
+        let consequences = step.signals.iter().filter_map(|signal| self.consequence(signal));
+        for consequence in consequences.chain(step.effects.iter().filter_map(|effect| self.asked(effect))) {
+            writeln!(out, "{:13}- {}", "", printable(&consequence))?;
+        }
+        Ok(())
+    }
+
+    fn called(&self, call: ToolCallId) -> String {
+        self.tools.get(&call).map_or_else(|| call.to_string(), |tool| format!("{tool} ({call})"))
+    }
+
+    fn happened(&self, input: &Input) -> String {
+        match input {
+            Input::RunStarted { run_id, spec, .. } => format!("run {run_id} starts with {}", name(&spec.model.name)),
+            Input::EnvironmentResolved { environment } => {
+                format!(
+                    "resolved: {}, {}",
+                    count(environment.tools.len(), "tool"),
+                    count(environment.gates.len(), "gate")
+                )
+            }
+            Input::ResolutionFailed { error } => format!("resolution fails: {}", error.tag()),
+            Input::ModelResponded { call, content, finish, .. } if content.calls.is_empty() => {
+                let bytes = content.text.as_ref().map_or(0, String::len);
+                format!("model {call} answers with a draft of {bytes} bytes ({finish})")
+            }
+            Input::ModelResponded { call, content, .. } => {
+                let names: Vec<_> = content.calls.iter().map(|call| name(&call.name)).collect();
+                format!("model {call} asks for {}", names.join(", "))
+            }
+            Input::ModelFailed { call, attempt, error, .. } => {
+                format!("model {call} fails, attempt {attempt}: {}", error.code())
+            }
+            Input::BackoffElapsed { call, attempt } => format!("the delay is over: model {call}, attempt {attempt}"),
+            Input::ToolsDispatched { calls } => {
+                let calls: Vec<_> = calls.iter().map(|call| self.called(*call)).collect();
+                format!("dispatched: {}", calls.join(", "))
+            }
+            Input::ToolCompleted { call, output, .. } => match output {
+                ToolOutput::Success { content, .. } => {
+                    format!("{} returns {} bytes", self.called(*call), content.len())
+                }
+                ToolOutput::Error { .. } => format!("{} answers with an error", self.called(*call)),
+            },
+            Input::ToolFailed { call, attempt, error } => {
+                format!("{} fails, attempt {attempt}: {}", self.called(*call), error.tag())
+            }
+            Input::ToolTimedOut { call, .. } => format!("{} takes too long", self.called(*call)),
+            Input::GateAnswered { ask, answer } => format!("gate question {} is answered: {}", ask.0, gate(answer)),
+            Input::GateFailed { ask } => format!("gate question {} fails", ask.0),
+            Input::DecisionGiven { by, decision, .. } => format!("{} decides: {}", name(by), decided(decision)),
+            Input::TicketExpired { .. } => "nobody decided in time".to_owned(),
+            Input::SemanticsJudged { call, verdict, .. } => format!("judge {call}: {verdict}"),
+            Input::SemanticsFailed { call, error, .. } => format!("judge {call} fails: {}", error.code()),
+            Input::CancelRequested { by, origin } => format!("{} cancels ({origin})", name(by)),
+            Input::DeadlineElapsed { displaced: None } => "the deadline passes".to_owned(),
+            Input::DeadlineElapsed { displaced: Some(late) } => {
+                format!("the deadline has passed when {} comes", late.tag())
+            }
+            Input::ExecutionCrashed { origin } => format!("driver or port fail: {}", name(origin)),
+            Input::RunRecovered { epoch, .. } => format!("another process takes the run over (epoch {epoch})"),
+            Input::ToolReconciled { call, by, outcome } => {
+                format!("{} finds out what {} did: {}", name(by), self.called(*call), reconciled(outcome))
+            }
+            Input::ReleaseDelivered { .. } => "the release is delivered".to_owned(),
+            Input::NestedCallRequested { .. }
+            | Input::NestedCompleted { .. }
+            | Input::HookAnswered { .. }
+            | Input::HookFailed { .. }
+            | Input::TailRepaired { .. } => input.tag().to_owned(),
+        }
+    }
+
+    /// What a signal means for the run; `None` where the line above says it already.
+    fn consequence(&self, signal: &Signal) -> Option<String> {
+        Some(match signal {
+            Signal::RetryScheduled { attempt, delay_ms, .. } => format!("attempt {attempt} in {delay_ms} ms"),
+            Signal::ModelReplaced { model, .. } => format!("fallback model {model} takes over"),
+            Signal::CallClosed { call, code: Some(code) } => format!("{}: {code}", self.called(*call)),
+            Signal::CallIndeterminate { call } => format!("nobody knows what {} did", self.called(*call)),
+            Signal::FactsObserved { count: 0, call, .. } => format!("no facts from {}", self.called(*call)),
+            Signal::FactsObserved { call, first, count, new } => {
+                let last = crate::vocabulary::ids::FactId(first.0.saturating_add(count.saturating_sub(1)));
+                let ids = if count == &1 { first.to_string() } else { format!("{first} to {last}") };
+                format!("{ids} observed by {}, {new} new", self.called(*call))
+            }
+            Signal::BudgetMarked => "the overall tool limit is met: the next model gate ends the run".to_owned(),
+            Signal::BudgetUnmarked => "the tool limit is free again".to_owned(),
+            Signal::BudgetExhausted { limit } => format!("the model gate finds {limit} used up"),
+            Signal::ToolsWithdrawn => "tools are withdrawn: the model must answer".to_owned(),
+            Signal::InformationSaturated => "nothing new is being found: collecting is saturated".to_owned(),
+            Signal::StopDelivered => "the model is told to stop collecting".to_owned(),
+            Signal::ProtocolViolated { in_a_row } => format!("the protocol is broken, {in_a_row} in a row"),
+            Signal::ViolationLimitReached => "too many violations: the loop ends".to_owned(),
+            Signal::CollectionStopped => "evidence after the stop: the loop ends".to_owned(),
+            Signal::DraftCompleted { conclusion: true, .. } => "the draft is well formed".to_owned(),
+            Signal::DraftCompleted { conclusion: false, .. } => "the draft concludes nothing".to_owned(),
+            Signal::DraftInvalid { kind, .. } => format!("the draft is bad ({kind}) and dropped"),
+            Signal::RepairAsked { of } => format!("a repair of the {of} is asked for"),
+            Signal::RepairFailed { of, reason } => format!("the repair of the {of} fails: {reason}"),
+            Signal::ExecutionFailed { failure } => format!("the run cannot go on: {}", failure.tag()),
+            Signal::EvidenceHeld => "its evidence holds".to_owned(),
+            Signal::EvidenceViolated { kind } => format!("its evidence does not hold: {kind}"),
+            Signal::SemanticsHeld { judged: true } => "its semantics hold".to_owned(),
+            Signal::SemanticsHeld { judged: false } => "no judge is asked: the spec switched it off".to_owned(),
+            Signal::SemanticsRefused { kind } => format!("its semantics do not hold: {kind}"),
+            Signal::GateBlocked { gate, of } => format!("the {of} gate {} blocks", name(gate)),
+            Signal::EnvironmentFixed { .. }
+            | Signal::ResponseAccepted { .. }
+            | Signal::BatchOpened { .. }
+            | Signal::CallClosed { code: None, .. }
+            | Signal::BatchClosed { .. }
+            | Signal::ReleaseDecided { .. }
+            | Signal::RunEnded { .. } => return None,
+        })
+    }
+
+    /// A question to a gate or a person; `None` for other effects, whose answers say enough.
+    fn asked(&self, effect: &Request) -> Option<String> {
+        Some(match effect {
+            Effect::AskGate { ask, gate, about: GateSubject::Tool { call } } => {
+                format!("gate question {}: {}, about {}", ask.0, name(gate), self.called(*call))
+            }
+            Effect::AskGate { ask, gate, about: GateSubject::Release { .. } } => {
+                format!("gate question {}: {}, about the release", ask.0, name(gate))
+            }
+            Effect::AwaitDecision { ticket, call } => {
+                format!("a person must decide on {}: ticket {ticket}", self.called(*call))
+            }
+            Effect::ReconcileTool { call, .. } => format!("a person must find out what {} did", self.called(*call)),
+            Effect::ResolveEnvironment
+            | Effect::CallModel { .. }
+            | Effect::StartTimer { .. }
+            | Effect::CallHook { .. }
+            | Effect::DispatchTools { .. }
+            | Effect::InvokeTool { .. }
+            | Effect::AdmitNested { .. }
+            | Effect::DenyNested { .. }
+            | Effect::JudgeSemantics { .. }
+            | Effect::AbortInFlight
+            | Effect::Publish { .. } => return None,
+        })
+    }
+}
+
+fn gate(answer: &GateAnswer) -> &'static str {
+    match answer {
+        GateAnswer::Allow => "allow",
+        GateAnswer::Block { .. } => "block",
+        GateAnswer::SetResult { .. } => "a result in the tool's place",
+        GateAnswer::Confirm { .. } => "a person must decide",
+    }
+}
+
+fn decided(decision: &Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "allow",
+        Decision::AllowWith { .. } => "allow, with other arguments",
+        Decision::Deny { .. } => "deny",
+    }
+}
+
+fn reconciled(outcome: &Reconciliation) -> &'static str {
+    match outcome {
+        Reconciliation::Applied { .. } => "it happened",
+        Reconciliation::NotApplied => "nothing",
+        Reconciliation::Unknown => "unknown",
+    }
+}
+
+fn time(at_ms: u64) -> String {
+    format!("{:>5}.{:03} s", at_ms / 1_000, at_ms % 1_000)
+}
+
+fn count(number: usize, word: &str) -> String {
+    if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
+}
+
+fn name(text: &str) -> String {
+    let shown = text.replace('\n', " ");
+    if shown.chars().count() <= NAME_MAX { shown } else { shown.chars().take(NAME_MAX - 3).collect::<String>() + "..." }
+}
+
+/// What the run has spent of what it may spend.
+fn spent(engine: &Engine) -> String {
+    let (Some(ledger), Some(spec)) = (engine.ledger(), engine.spec()) else {
+        return String::new();
+    };
+    let Budgets { model_calls, tool_calls, total_tokens, .. } = &spec.budgets;
+    let Ledger { input_tokens, output_tokens, .. } = ledger;
+    let of = |limit: &Option<u64>| limit.map(|limit| format!("/{limit}")).unwrap_or_default();
+    let mut spent = format!("model {}{}", ledger.model_calls, of(model_calls));
+    spent.push_str(&format!(", tools {}{}", ledger.tool_calls, of(tool_calls)));
+    let tokens = input_tokens.saturating_add(*output_tokens);
+    if tokens > 0 || total_tokens.is_some() {
+        spent.push_str(&format!(", tokens {tokens}{}", of(total_tokens)));
+    }
+    spent
+}

@@ -1,0 +1,375 @@
+//! Scenarios: what the examples promise, what the driver keeps, what the reader refuses.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use portcullis::adapters::scenario::{Event, Play, PlayError, Scenario};
+use portcullis::engine::Ending;
+use portcullis::history::{Policy, replay};
+use proptest::prelude::*;
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// Every example: its name and its text.
+fn examples() -> Vec<(String, String)> {
+    let entries = std::fs::read_dir(folder("examples")).unwrap();
+    let mut found: Vec<_> = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
+        .map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), std::fs::read_to_string(&path).unwrap()))
+        .collect();
+    found.sort();
+    found
+}
+
+fn scenario(text: &str) -> Scenario {
+    Scenario::read(text.as_bytes()).unwrap_or_else(|fault| panic!("{fault}\n{text}"))
+}
+
+/// What a play came to.
+struct Played {
+    history: Vec<u8>,
+    ending: Option<Ending>,
+    records: u64,
+    people: Vec<String>,
+    questions: Vec<String>,
+    unused: Vec<String>,
+    refused: Vec<(u64, &'static str, String)>,
+    crashes: usize,
+}
+
+fn play(text: &str) -> Played {
+    let mut play = Play::new(scenario(text), "a-run".parse().unwrap(), Vec::new());
+    let (mut refused, mut crashes) = (Vec::new(), 0);
+    while let Some(event) = play.advance().unwrap() {
+        match event {
+            Event::Stepped(_) => {}
+            Event::Refused { at_ms, report, refusal } => refused.push((at_ms, report, refusal.kind.to_string())),
+            Event::Lost { .. } => crashes += 1,
+        }
+    }
+    Played {
+        ending: play.engine().ending().cloned(),
+        records: play.records(),
+        people: play.people().to_vec(),
+        questions: play.questions().to_vec(),
+        unused: play.unused(),
+        history: play.into_store(),
+        refused,
+        crashes,
+    }
+}
+
+/// A scenario of one tool, with `script` as it stands.
+fn with_script(script: &str) -> String {
+    format!(
+        r#"{{"spec":{{"task":"t","model":{{"name":"m"}},"tools":[{{"name":"look","evidence":true}},
+        {{"name":"act","confirm":true}}],"release":{{"judge":"off"}}}},"script":{script}}}"#
+    )
+}
+
+const LOOKS: &str = r#"{"calls":[{"tool":"look","result":{"content":"c","facts":["a fact"]}}]}"#;
+const CITES: &str = r#"{"draft":{"conclusion":{"statement":"s"},"citations":["f1"]}}"#;
+
+fn row(played: &Played) -> Option<u8> {
+    played.ending.as_ref().map(|ending| ending.row)
+}
+
+#[test]
+fn every_example_ends_as_it_says_in_every_column_and_its_history_replays() {
+    let mut rows = BTreeSet::new();
+    for (name, text) in examples() {
+        let played = play(&text);
+        assert_eq!(played.questions, Vec::<String>::new(), "{name} leaves a question open");
+        assert_eq!(played.unused, Vec::<String>::new(), "{name} holds more than it needs");
+        let summary = replay(&*played.history, Policy::ReportAll).unwrap_or_else(|fault| panic!("{name}: {fault}"));
+        assert_eq!(summary.divergences, Vec::new(), "{name}");
+        assert_eq!((summary.records, &summary.ending), (played.records, &played.ending), "{name}");
+        match (&scenario(&text).expect, &played.ending) {
+            (Some(expected), Some(ending)) => {
+                assert_eq!(expected.differences(ending), Vec::new(), "{name}");
+                rows.insert(ending.row);
+            }
+            (None, None) => assert!(!played.people.is_empty(), "{name} is stuck"),
+            (expected, ending) => panic!("{name}: expected {expected:?}, got {ending:?}"),
+        }
+    }
+    assert_eq!(rows, (1..=20).collect(), "the examples cover the closed table");
+}
+
+#[test]
+fn the_examples_hold_the_rows_the_nine_scenarios_and_the_five_combinations_by_name() {
+    let names: Vec<_> = examples().into_iter().map(|(name, _)| name).collect();
+    let numbered = |kind: &str, number: usize| names.iter().any(|name| name.starts_with(&format!("{kind}-{number}-")));
+    for (kind, count) in [("loop", 9), ("state", 5)] {
+        for number in 1..=count {
+            assert!(numbered(kind, number), "{kind}-{number} is missing");
+        }
+    }
+    for number in 1..=20u8 {
+        let name = names.iter().find(|name| name.starts_with(&format!("row-{number:02}-"))).unwrap();
+        let text = std::fs::read_to_string(folder("examples").join(format!("{name}.json"))).unwrap();
+        assert_eq!(scenario(&text).expect.unwrap().row, number, "{name}");
+    }
+}
+
+#[test]
+fn every_example_keeps_the_published_schema() {
+    let schema: serde_json::Value = serde_json::from_str(&schema()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for (name, text) in examples() {
+        let example: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let errors: Vec<_> = validator.iter_errors(&example).map(|error| error.to_string()).collect();
+        assert_eq!(errors, Vec::<String>::new(), "{name}");
+    }
+}
+
+fn schema() -> String {
+    serde_json::to_string_pretty(&schemars::schema_for!(Scenario)).unwrap() + "\n"
+}
+
+#[test]
+fn the_published_schema_is_that_of_the_code() {
+    let path = folder("docs/scenario.schema.json");
+    if std::env::var_os("PORTCULLIS_BLESS").is_some() {
+        std::fs::write(&path, schema()).unwrap();
+    }
+    let published = std::fs::read_to_string(&path).unwrap();
+    assert!(published == schema(), "they differ: run the test again with PORTCULLIS_BLESS=1");
+}
+
+#[test]
+fn the_scenario_in_the_documentation_ends_as_it_says() {
+    let page = std::fs::read_to_string(folder("docs/scenario.md")).unwrap();
+    let blocks: Vec<_> = page.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let whole: Vec<_> = blocks.iter().filter(|block| block.contains("\"spec\"")).collect();
+    assert!(!whole.is_empty(), "the page shows no scenario");
+    for text in whole {
+        let expected = scenario(text).expect.unwrap();
+        assert_eq!(expected.differences(&play(text).ending.unwrap()), Vec::new());
+    }
+}
+
+#[test]
+fn the_same_scenario_gives_the_same_bytes() {
+    for (name, text) in examples() {
+        assert_eq!(play(&text).history, play(&text).history, "{name}");
+    }
+}
+
+/// A store that takes some lines and then breaks.
+struct Breaking {
+    lines: Vec<u8>,
+    left: usize,
+}
+
+impl Write for Breaking {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        assert!(bytes.ends_with(b"\n"), "a record is one write");
+        self.left = self.left.checked_sub(1).ok_or(io::ErrorKind::StorageFull)?;
+        self.lines.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_record_that_is_not_stored_has_no_effect_and_what_is_stored_is_a_valid_prefix() {
+    for (name, text) in examples() {
+        let whole = play(&text);
+        for left in 0..usize::try_from(whole.records).unwrap() {
+            let store = Breaking { lines: Vec::new(), left };
+            let mut broken = Play::new(scenario(&text), "a-run".parse().unwrap(), store);
+            let error = loop {
+                match broken.advance() {
+                    Ok(Some(_)) => {}
+                    Ok(None) => panic!("{name}: the store broke and nobody noticed"),
+                    Err(error) => break error,
+                }
+            };
+            assert!(matches!(error, PlayError::Store(_)), "{name}: {error}");
+            let stored = broken.into_store().lines;
+            assert!(whole.history.starts_with(&stored), "{name}, {left} records");
+            if left > 0 {
+                let summary = replay(&*stored, Policy::Stop).unwrap();
+                assert_eq!((summary.records, summary.divergences), (left as u64, Vec::new()), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_question_that_the_script_leaves_open_ends_the_run_as_internal_and_is_named() {
+    let cases = [
+        ("{}", "what does the model answer to m1, attempt 1 (step)?"),
+        (r#"{"model":[{"calls":[{"tool":"look"}]}]}"#, "what does look give back to call t1.0, attempt 1?"),
+    ];
+    for (script, question) in cases {
+        let played = play(&with_script(script));
+        assert_eq!(played.questions, [question]);
+        assert_eq!(row(&played), Some(17));
+        let history = String::from_utf8(played.history).unwrap();
+        assert!(history.contains(question), "the history does not say why");
+    }
+    let judged =
+        with_script(&format!(r#"{{"model":[{LOOKS},{CITES}]}}"#)).replace(r#""judge":"off""#, r#""judge":"on""#);
+    assert_eq!(play(&judged).questions, ["what is the judge's verdict on j1, attempt 1?"]);
+    let gate = r#""environment":{"gates":[{"id":"g","of":"release"}]},"script""#;
+    let gated = with_script(&format!(r#"{{"model":[{LOOKS},{CITES}]}}"#)).replace(r#""script""#, gate);
+    assert_eq!(play(&gated).questions, [r#"what does the gate "g" answer to question 1?"#]);
+}
+
+#[test]
+fn a_run_that_needs_a_person_stays_open_unless_the_script_decides_or_says_that_nobody_does() {
+    let acts = |more: &str| with_script(&format!(r#"{{"model":[{{"calls":[{{"tool":"act"{more}}}]}},{CITES}]}}"#));
+    let open = play(&acts(""));
+    assert_eq!(open.ending, None);
+    assert!(
+        open.people[0].starts_with("act (t1.0) waits for a person's decision under ticket t1.0-"),
+        "{:?}",
+        open.people
+    );
+    let denied = play(&acts(r#","decision":{"deny":"no"}"#));
+    assert_eq!((row(&denied), denied.people.len()), (Some(3), 0));
+    let silent = play(&acts(r#","decision":"silence""#));
+    assert_eq!((row(&silent), silent.people.len()), (Some(16), 0), "the deadline goes on while a person is awaited");
+}
+
+#[test]
+fn a_person_who_is_awaited_is_no_obstacle_to_a_cancellation() {
+    let script = r#"{"model":[{"calls":[{"tool":"act"}]}],"interruptions":[{"at_ms":90000,"cancel":"caller"}]}"#;
+    let played = play(&with_script(script));
+    assert_eq!((row(&played), played.people.len()), (Some(15), 0));
+}
+
+#[test]
+fn a_report_after_the_end_is_refused_and_leaves_no_record() {
+    let script = format!(r#"{{"model":[{LOOKS},{CITES}],"interruptions":[{{"at_ms":1050,"cancel":"caller"}}]}}"#);
+    let played = play(&with_script(&script));
+    assert_eq!(row(&played), Some(15));
+    assert_eq!(played.refused, [(1_100, "tool_completed", "terminal".to_owned())]);
+    assert_eq!(played.history.iter().filter(|byte| **byte == b'\n').count() as u64, played.records);
+}
+
+#[test]
+fn a_tool_that_takes_longer_than_it_may_times_out_and_its_late_result_is_refused() {
+    let slow = r#"{"calls":[{"tool":"look","result":{"content":"c","facts":["f"],"after_ms":60001}}]}"#;
+    let nothing = r#"{"draft":{"conclusion":null,"citations":[]}}"#;
+    let played = play(&with_script(&format!(r#"{{"model":[{slow},{nothing}]}}"#)));
+    assert_eq!(row(&played), Some(6), "a tool that took too long states nothing");
+    assert_eq!(played.refused.len(), 1);
+}
+
+#[test]
+fn a_report_over_a_limit_fails_its_call_and_never_leaves_it_open() {
+    let long = "x".repeat(5_000);
+    let limited = |script: &str| {
+        with_script(script).replace(
+            r#""release""#,
+            r#""limits":{"line_bytes_max":4096,"response_bytes_max":4096},"tools_":0,"release""#,
+        )
+    };
+    let spec = |script: &str| {
+        limited(script)
+            .replace(r#""tools_":0,"#, "")
+            .replace(r#""evidence":true"#, r#""evidence":true,"result_bytes_max":4096"#)
+            .replace(r#""confirm":true"#, r#""result_bytes_max":4096"#)
+    };
+    let answer = format!(r#"{{"model":[{{"text":"{long}"}},{{"text":"{long}"}},{{"text":"{long}"}}]}}"#);
+    let played = play(&spec(&answer));
+    assert_eq!(row(&played), Some(17), "three attempts failed as the provider's");
+    assert_eq!(played.refused.len(), 3);
+    let nothing = r#"{"draft":{"conclusion":null,"citations":[]}}"#;
+    let result = format!(r#"{{"model":[{{"calls":[{{"tool":"look","result":{{"content":"{long}"}}}}]}},{nothing}]}}"#);
+    let played = play(&spec(&result));
+    assert_eq!((row(&played), played.refused.len()), (Some(6), 1));
+    assert!(String::from_utf8(played.history).unwrap().contains("TOOL_EXECUTION_ERROR"));
+}
+
+#[test]
+fn a_restart_loses_what_was_under_way_and_the_run_goes_on() {
+    let looks = r#"{"calls":[{"tool":"look","result":{"content":"lost","facts":["lost"]},
+        "retries":[{"content":"again","facts":["seen again"]}]}]}"#;
+    let script = format!(r#"{{"model":[{looks},{CITES}],"interruptions":[{{"at_ms":1050,"restart":{{}}}}]}}"#);
+    let played = play(&with_script(&script));
+    assert_eq!((row(&played), played.crashes), (Some(1), 1));
+    let history = String::from_utf8(played.history).unwrap();
+    assert!(history.contains("seen again") && !history.contains("\"lost\""));
+}
+
+#[test]
+fn a_live_tool_that_declares_another_mode_is_not_entered_again() {
+    let restart = r#"[{"before":"invoke_tool","restart":{"tools":[{"name":"look","recovery":"never_replay"}]}}]"#;
+    let played = play(&with_script(&format!(r#"{{"model":[{LOOKS},{CITES}],"interruptions":{restart}}}"#)));
+    assert_eq!(played.ending, None);
+    assert!(played.people[0].starts_with("look (t1.0) was interrupted"), "{:?}", played.people);
+}
+
+#[test]
+fn a_reader_that_went_away_leaves_the_release_without_a_receipt() {
+    let script = |receipt: &str| with_script(&format!(r#"{{"model":[{LOOKS},{CITES}]{receipt}}}"#));
+    let delivered = |text: &str| replay(&*play(text).history, Policy::Stop).unwrap().delivered;
+    assert!(delivered(&script("")));
+    assert!(!delivered(&script(r#","receipt":null"#)));
+}
+
+#[test]
+fn a_file_that_is_no_scenario_is_refused_with_its_place() {
+    let spec = r#""spec":{"task":"t","model":{"name":"m"}}"#;
+    let cases = [
+        ("{}", 1, 2, "missing field `spec`"),
+        ("{\n  \"spec\": {\"task\": \"t\"}\n}", 2, 23, "missing field `model`"),
+        (
+            "{\"spec\":{\"task\":\"t\",\"model\":{\"name\":\"m\"},\"deadline_ms\":0}}",
+            1,
+            58,
+            "spec.deadline_ms: 0 is outside",
+        ),
+        ("{%,\"sript\":{}}", 1, 49, "unknown field `sript`"),
+        ("{%,\"about\":\"\",\"about\":\"\"}", 1, 60, "duplicate field `about`"),
+        ("{%} {}", 1, 44, "trailing characters"),
+        ("{%,\"script\":{\"model\":[{}]}}", 1, 64, "a model's answer has `text`, `draft`, `calls` or `error`"),
+        ("{%,\"script\":{\"model\":[{\"text\":\"\",\"draft\":1}]}}", 1, 83, "`draft` stands in the place of `text`"),
+        ("{%,\"script\":{\"interruptions\":[{\"cancel\":\"caller\"}]}}", 1, 89, "comes `at_ms` or `before`"),
+        ("{%,\"script\":{\"interruptions\":[{\"at_ms\":1}]}}", 1, 81, "one of `cancel`, `restart` and `fault`"),
+        ("{%,\"script\":{\"judge\":[{}]}}", 1, 64, "either `verdict` or `error`"),
+    ];
+    for (text, line, column, reason) in cases {
+        let text = text.replace('%', spec);
+        let fault = Scenario::read(text.as_bytes()).expect_err(&text);
+        assert!(fault.reason.contains(reason), "{text}: {fault}");
+        assert_eq!((fault.line, fault.column), (line, column), "{text}: {fault}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_edit_of_an_example_is_read_or_refused_and_what_is_read_plays_to_a_halt(
+        example in any::<prop::sample::Index>(), place in any::<prop::sample::Index>(), byte in 32u8..127,
+    ) {
+        let examples = examples();
+        let mut text = example.get(&examples).1.clone().into_bytes();
+        let at = place.index(text.len());
+        text[at] = byte;
+        if let Ok(scenario) = Scenario::read(&text) {
+            let mut play = Play::new(scenario, "edited".parse().unwrap(), Vec::new());
+            loop {
+                match play.advance() {
+                    Ok(Some(_)) => {}
+                    Ok(None) => break,
+                    Err(PlayError::Spec(_)) => return Ok(()),
+                    Err(PlayError::Store(error)) => return Err(TestCaseError::fail(error.to_string())),
+                }
+            }
+            prop_assert!(play.engine().ending().is_some() || !play.people().is_empty(), "the run is stuck");
+            let history = play.into_store();
+            prop_assert_eq!(replay(&*history, Policy::Stop).unwrap().divergences, Vec::new());
+        }
+    }
+}
