@@ -6,6 +6,7 @@ mod ending;
 mod exit;
 mod replay;
 mod simulate;
+mod table;
 
 use std::process::ExitCode;
 
@@ -34,6 +35,8 @@ enum Command {
     Simulate(simulate::Arguments),
     /// Verifies histories: chain, steps and bytes.
     Replay(replay::Arguments),
+    /// Prints the closed table; with --check, shows that nothing outside it can be reached.
+    Table(table::Arguments),
     /// Draws the graph of a machine, from the code.
     Diagram(diagram::Arguments),
 }
@@ -54,6 +57,7 @@ pub fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments, json),
+        Command::Table(arguments) => table::run(&arguments, json),
         Command::Diagram(arguments) => diagram::run(&arguments, json),
     };
     result.unwrap_or_else(Problem::report).into()
