@@ -10,6 +10,8 @@ mod core;
 mod drafts;
 mod ending;
 mod form;
+#[cfg(feature = "testkit")]
+mod identity;
 pub mod invariants;
 mod outbox;
 mod outstanding;
@@ -26,7 +28,7 @@ use std::sync::Arc;
 
 use crate::machines::batch::{Batch, Plan};
 use crate::machines::release::{self, Candidate, Release};
-use crate::machines::{collection, ledger::Ledger, run};
+use crate::machines::{clock::Clock, collection, ledger::Ledger, run};
 use crate::vocabulary::fact::Fact;
 use crate::vocabulary::ids::{RunId, ToolCallId};
 use crate::vocabulary::input::Input;
@@ -121,6 +123,30 @@ impl Decider {
     #[must_use]
     pub fn ledger(&self) -> Option<&Ledger> {
         self.core().map(|core| &core.ledger)
+    }
+
+    /// The state as a record shows it, one JSON object; empty before the first input.
+    #[must_use]
+    pub fn state_json(&self) -> String {
+        self.core().and_then(|core| serde_json::to_string(&core.view()).ok()).unwrap_or_default()
+    }
+
+    /// The run's time and its deadline, once it has begun.
+    #[must_use]
+    pub fn clock(&self) -> Option<&Clock> {
+        self.core().map(|core| &core.clock)
+    }
+
+    /// How many inputs were accepted: the place of the next record.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.core().map_or(0, |core| core.seq)
+    }
+
+    /// The epoch of the last recovery, 0 before the first. The next one must be larger.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.core().map_or(0, |core| core.recoveries.epoch)
     }
 
     /// The broken invariants; none, unless the engine has a bug (SPEC 13).

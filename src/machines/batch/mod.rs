@@ -61,7 +61,7 @@ pub struct Plan {
 }
 
 /// Effects that nobody knows the outcome of, by plan (SPEC 7.6).
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Unknowns(BTreeMap<Digest, u32>);
 
 impl Unknowns {
