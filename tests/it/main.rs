@@ -10,6 +10,7 @@ mod command_line;
 mod damage;
 mod floors;
 mod forgery;
+mod golden;
 mod machines;
 #[cfg(feature = "cli")]
 mod run_command;
