@@ -2,8 +2,15 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[cfg(feature = "cli")]
+mod any_scenario;
+#[cfg(feature = "cli")]
 mod run_command;
+#[cfg(feature = "cli")]
 mod scenarios;
+#[cfg(feature = "cli")]
 mod shared;
+#[cfg(feature = "cli")]
 mod transcript_reader;
+#[cfg(feature = "cli")]
 mod transcripts;
