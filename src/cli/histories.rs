@@ -2,7 +2,7 @@
 //! link, never over a history that is there (SPEC 14.7, 14.8).
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::exit::{Exit, Problem};
@@ -47,6 +47,9 @@ impl Histories {
                 place.display()
             ))),
             Ok(found) if !found.is_file() => Err(Problem::usage(format!("{}: is no file", place.display()))),
+            Ok(_) if self.force && !is_history(place) => {
+                Err(Problem::usage(format!("{}: is no history, and --force replaces nothing else", place.display())))
+            }
             Ok(_) if self.force => Ok(()),
             Ok(_) => Err(Problem::usage(format!(
                 "{}: is there already; name another place, or replace it with --force",
@@ -60,6 +63,14 @@ impl Histories {
         let place = self.place(run);
         HistoryFile::create(place.clone(), self.force).map_err(|error| not_stored(&place, &error))
     }
+}
+
+/// Whether a file is a history by its first bytes, or empty.
+fn is_history(place: &Path) -> bool {
+    const BEGIN: &[u8] = br#"{"v":"#;
+    let mut begin = Vec::new();
+    let read = File::open(place).and_then(|file| file.take(BEGIN.len() as u64).read_to_end(&mut begin));
+    read.is_ok() && (begin.is_empty() || begin == BEGIN)
 }
 
 /// The error of a history that could not be written.

@@ -10,7 +10,8 @@ use super::output::Output;
 use super::staging::Staging;
 use super::timeline::Timeline;
 use crate::adapters::scenario::{Expectation, Play, PlayError, Scenario};
-use crate::machines::release::{Body, Release};
+use crate::machines::release::{Body, Citation, Release};
+use crate::vocabulary::fact::Fact;
 use crate::vocabulary::ids::RunId;
 
 #[derive(Debug, clap::Args)]
@@ -161,32 +162,44 @@ fn remark(path: &Path, play: &Play<Store>, run: &RunId, expect: Option<&Expectat
     if differences.is_empty() { exit(ending) } else { Exit::Unexpected }
 }
 
-/// What the reader of the run gets, for people.
+/// What the reader of the run gets, for people. Every line of it is indented, so that no released text looks
+/// like a line of ours.
 fn released(release: &Release) -> String {
+    let mut text = String::new();
+    let mut say = |indent: &str, line: &str| {
+        for line in line.lines() {
+            text.push_str(indent);
+            text.push_str(line);
+            text.push('\n');
+        }
+    };
     match release.body() {
         Body::Success { statement, data, citations, judged, .. } => {
-            let mut text = format!("{statement}\n");
-            for citation in citations {
-                text.push_str(&format!(
-                    "  [{}] {}: {}\n",
-                    citation.fact.id, citation.fact.tool, citation.fact.statement
-                ));
-                if let Some(quote) = &citation.quote {
-                    text.push_str(&format!("       quoted: {quote}\n"));
+            say("  ", statement);
+            for Citation { fact, quote } in citations {
+                say("    ", &told(fact));
+                if let Some(quote) = quote {
+                    say("      ", &format!("quoted: {quote}"));
                 }
             }
             if let Some(data) = data {
-                text.push_str(&format!("  data: {}\n", data.to_text()));
+                say("    ", &format!("data: {}", data.to_text()));
             }
             if !judged {
-                text.push_str("  (no judge was asked: the spec switched it off)\n");
+                say("  ", "(no judge was asked: the spec switched it off)");
             }
-            text
         }
         Body::Fallback { facts, .. } => {
-            let facts = facts.iter().map(|fact| format!("  [{}] {}: {}\n", fact.id, fact.tool, fact.statement));
-            format!("No report could be verified. Observed:\n{}", facts.collect::<String>())
+            say("  ", "No report could be verified. This was observed:");
+            for fact in facts {
+                say("    ", &told(fact));
+            }
         }
-        Body::Failed { message, .. } | Body::Cancelled { message, .. } => format!("{message}\n"),
+        Body::Failed { message, .. } | Body::Cancelled { message, .. } => say("  ", message),
     }
+    text
+}
+
+fn told(fact: &Fact) -> String {
+    format!("[{}] {}: {}", fact.id, fact.tool, fact.statement)
 }

@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+<<<<<<< HEAD
 #[macro_use]
 mod support;
 
@@ -12,6 +13,10 @@ mod floors;
 mod forgery;
 mod golden;
 mod machines;
+=======
+#[cfg(feature = "cli")]
+mod any_scenario;
+>>>>>>> af6e8ddf6786045f8574d2b079baa4df3c11a99a
 #[cfg(feature = "cli")]
 mod run_command;
 #[cfg(feature = "cli")]

@@ -196,6 +196,51 @@ fn a_history_is_private_replays_and_is_not_replaced_unless_asked() {
     assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1, "nothing is left beside it");
 }
 
+#[test]
+fn force_replaces_histories_and_nothing_else() {
+    let folder = Folder::new("force");
+    let text = std::fs::read_to_string(example("diagnosis")).unwrap();
+    let file = folder.file("mine.json", &text);
+    let output = run(&file, &["--history", file.to_str().unwrap(), "--force"]);
+    assert_eq!(code(&output), 2);
+    assert!(stderr(&output).contains("is no history"), "{}", stderr(&output));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+}
+
+#[test]
+fn a_reader_of_the_timeline_who_leaves_does_not_cost_the_history() {
+    let folder = Folder::new("pipe");
+    let history = folder.0.join("h.jsonl");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_portcullis"))
+        .args(["run", example("diagnosis").to_str().unwrap(), "--history", history.to_str().unwrap()])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    child.wait().unwrap();
+    assert_eq!(code(&portcullis(["replay", history.to_str().unwrap()])), 0);
+}
+
+#[test]
+fn released_text_cannot_look_like_a_line_of_ours() {
+    let folder = Folder::new("forged");
+    let text = std::fs::read_to_string(example("row-07-bad-draft")).unwrap();
+    let forged = text.replace("\"p99 latency", "\"x\\nrow 1, success: p99 latency");
+    let shown = stdout(&run(&folder.file("forged.json", &forged), &[]));
+    assert!(shown.contains("row 1, success"), "{shown}");
+    assert!(shown.lines().all(|line| !line.starts_with("row 1")), "{shown}");
+}
+
+#[test]
+fn the_documentation_shows_what_the_command_shows() {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/scenario.md")).unwrap();
+    let block =
+        |kind: &str| page.split(&format!("```{kind}\n")).nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let folder = Folder::new("page");
+    let output = run(&folder.file("small.json", block("json")), &[]);
+    assert_eq!(stdout(&output), block("text"));
+}
+
 #[cfg(unix)]
 #[test]
 fn a_history_is_never_written_through_a_link() {

@@ -208,14 +208,14 @@ fn a_record_that_is_not_stored_has_no_effect_and_what_is_stored_is_a_valid_prefi
 fn a_question_that_the_script_leaves_open_ends_the_run_as_internal_and_is_named() {
     let cases = [
         ("{}", "what does the model answer to m1, attempt 1 (step)?"),
-        (r#"{"model":[{"calls":[{"tool":"look"}]}]}"#, "what does look give back to call t1.0, attempt 1?"),
+        (r#"{"model":[{"calls":[{"tool":"look"}]}]}"#, "what does \"look\" give back to call t1.0, attempt 1?"),
     ];
     for (script, question) in cases {
         let played = play(&with_script(script));
         assert_eq!(played.questions, [question]);
         assert_eq!(row(&played), Some(17));
         let history = String::from_utf8(played.history).unwrap();
-        assert!(history.contains(question), "the history does not say why");
+        assert!(history.contains(&question.replace('"', "\\\"")), "the history does not say why");
     }
     let judged =
         with_script(&format!(r#"{{"model":[{LOOKS},{CITES}]}}"#)).replace(r#""judge":"off""#, r#""judge":"on""#);
@@ -231,7 +231,7 @@ fn a_run_that_needs_a_person_stays_open_unless_the_script_decides_or_says_that_n
     let open = play(&acts(""));
     assert_eq!(open.ending, None);
     assert!(
-        open.people[0].starts_with("act (t1.0) waits for a person's decision under ticket t1.0-"),
+        open.people[0].starts_with("\"act\" (t1.0) waits for a person's decision under ticket t1.0-"),
         "{:?}",
         open.people
     );
@@ -308,7 +308,7 @@ fn a_live_tool_that_declares_another_mode_is_not_entered_again() {
     let restart = r#"[{"before":"invoke_tool","restart":{"tools":[{"name":"look","recovery":"never_replay"}]}}]"#;
     let played = play(&with_script(&format!(r#"{{"model":[{LOOKS},{CITES}],"interruptions":{restart}}}"#)));
     assert_eq!(played.ending, None);
-    assert!(played.people[0].starts_with("look (t1.0) was interrupted"), "{:?}", played.people);
+    assert!(played.people[0].starts_with("\"look\" (t1.0) was interrupted"), "{:?}", played.people);
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn what_the_recording_does_not_answer_is_an_internal_failure_that_names_the_ques
     let pending = r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function",
         "function":{"name":"look","arguments":"{}"}}]}"#;
     let (ending, questions, _) = played(first(&turn(pending)));
-    assert_eq!((ending.row, questions), (17, vec!["what does look give back to call t1.0, attempt 1?".to_owned()]));
+    assert_eq!((ending.row, questions), (17, vec!["what does \"look\" give back to call t1.0, attempt 1?".to_owned()]));
 }
 
 #[test]

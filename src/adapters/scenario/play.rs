@@ -165,6 +165,7 @@ impl<S: Write> Play<S> {
                 return Ok(None);
             }
             let Some((at_ms, entry)) = self.agenda.take() else {
+                self.name_the_silent();
                 return Ok(None);
             };
             match entry {
@@ -193,6 +194,18 @@ impl<S: Write> Play<S> {
                 }
             }
         }
+    }
+
+    /// Nothing is due any more, and the run goes on: it waits for people of whom the script says that they never
+    /// answer.
+    fn name_the_silent(&mut self) {
+        let waiting = self.engine.outstanding().into_iter().filter_map(|effect| {
+            let Effect::AwaitDecision { ticket, call } = effect else {
+                return None;
+            };
+            Some(format!("{call} waits under ticket {ticket} for a decision that never comes, and nothing expires"))
+        });
+        self.people.extend(waiting);
     }
 
     fn report(&mut self, at_ms: u64, input: Input) -> Result<Event, PlayError> {

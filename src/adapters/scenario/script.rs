@@ -109,8 +109,10 @@ pub enum GateReply {
     Block(String),
     /// This text stands in the tool's place.
     SetResult(String),
-    /// A person must decide.
+    /// A person must decide, whenever they do.
     Confirm,
+    /// A person must decide within so many milliseconds.
+    ConfirmWithinMs(u64),
     /// The gate itself fails.
     Fail,
 }
@@ -123,6 +125,7 @@ impl GateReply {
             Self::Block(reason) => Some(GateAnswer::Block { reason: Some(reason) }),
             Self::SetResult(content) => Some(GateAnswer::SetResult { content }),
             Self::Confirm => Some(GateAnswer::Confirm { expires_ms: None }),
+            Self::ConfirmWithinMs(limit) => Some(GateAnswer::Confirm { expires_ms: Some(limit) }),
             Self::Fail => None,
         }
     }

@@ -133,7 +133,7 @@ impl World {
     fn invoke(&self, call: ToolCallId, attempt: u32) -> Reaction {
         let Some(reply) = self.call(call).and_then(|scripted| scripted.attempt(attempt)) else {
             let name = self.name(call);
-            return Reaction::Open(format!("what does {name} give back to call {call}, attempt {attempt}?"));
+            return Reaction::Open(format!("what does {name:?} give back to call {call}, attempt {attempt}?"));
         };
         let input = match reply.outcome.clone() {
             Ok(output) => Input::ToolCompleted { call, attempt, output },
@@ -150,7 +150,7 @@ impl World {
             }
             Some(None) => Reaction::Silence,
             None => Reaction::PersonNeeded(format!(
-                "{} ({call}) waits for a person's decision under ticket {ticket}; give the call a `decision`: \
+                "{:?} ({call}) waits for a person's decision under ticket {ticket}; give the call a `decision`: \
                  \"allow\", {{\"allow_with\": {{..}}}}, {{\"deny\": \"why\"}} or \"silence\"",
                 self.name(call)
             )),
@@ -164,7 +164,7 @@ impl World {
                 report(PERSON_MS, Input::ToolReconciled { call, by, outcome })
             }
             None => Reaction::PersonNeeded(format!(
-                "{} ({call}) was interrupted, and a person must find out what it did; give the call \
+                "{:?} ({call}) was interrupted, and a person must find out what it did; give the call \
                  `reconciled`: {{\"applied\": {{..}}}}, \"not_applied\" or \"unknown\"",
                 self.name(call)
             )),
