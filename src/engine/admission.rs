@@ -1,6 +1,7 @@
 //! Whether an input is accepted: decided completely before anything changes (SPEC 4, refusals).
 
 use super::core::Core;
+use super::stepping::check_start;
 use crate::machines::batch::call;
 use crate::machines::{inference, release, run};
 use crate::vocabulary::ids::{Ask, ModelCallId, Ticket, ToolCallId};
@@ -190,8 +191,10 @@ impl Core {
                 }
                 other => self.check_form(other),
             },
-            Input::RunStarted { .. }
-            | Input::EnvironmentResolved { .. }
+            Input::RunStarted { spec, nonce, wall_time, .. } => {
+                check_start(spec, nonce, wall_time).map(|_| ()).or_else(malformed)
+            }
+            Input::EnvironmentResolved { .. }
             | Input::ResolutionFailed { .. }
             | Input::ModelFailed { .. }
             | Input::BackoffElapsed { .. }
