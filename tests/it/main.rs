@@ -1,7 +1,11 @@
 //! The test suite: one binary, one file a subject.
 
 #![allow(missing_docs)]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
 #[cfg(feature = "testkit")]
 mod closed_table;
+#[cfg(feature = "testkit")]
+mod play;
+#[cfg(feature = "testkit")]
+mod refusals;
