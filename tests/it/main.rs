@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
 #[cfg(feature = "testkit")]
+mod cases;
+#[cfg(feature = "testkit")]
 mod closed_table;
 #[cfg(feature = "testkit")]
 mod play;
