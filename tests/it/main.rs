@@ -11,3 +11,5 @@ mod closed_table;
 mod play;
 #[cfg(feature = "testkit")]
 mod refusals;
+#[cfg(feature = "testkit")]
+mod regressions;

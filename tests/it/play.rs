@@ -100,7 +100,7 @@ impl Play {
 
     /// Takes a report that must be accepted.
     pub(crate) fn step(&mut self, input: Input) -> Step {
-        let step = self.engine.step(self.at_ms, input).unwrap_or_else(|refusal| panic!("{refusal}\n{}", self.lines));
+        let step = self.engine.step(self.at_ms, input).unwrap_or_else(|refusal| panic!("{refusal}\n{}", self.told()));
         self.lines.push_str(std::str::from_utf8(self.recorder.record(&self.engine, &step)).unwrap());
         step
     }
@@ -126,7 +126,7 @@ impl Play {
             Effect::CallModel { call, attempt, .. } => Some((call, attempt)),
             _ => None,
         });
-        open.unwrap_or_else(|| panic!("no model call is open\n{}", self.lines))
+        open.unwrap_or_else(|| panic!("no model call is open\n{}", self.told()))
     }
 
     pub(crate) fn answer(&self, content: Content, finish: FinishReason) -> Input {
@@ -156,7 +156,7 @@ impl Play {
             Effect::DispatchTools { calls } => Some(calls),
             _ => None,
         });
-        let calls = wave.unwrap_or_else(|| panic!("no dispatch is open\n{}", self.lines));
+        let calls = wave.unwrap_or_else(|| panic!("no dispatch is open\n{}", self.told()));
         self.step(Input::ToolsDispatched { calls: calls.clone() });
         calls
     }
@@ -180,7 +180,7 @@ impl Play {
             Effect::AskGate { ask, .. } => Some(ask),
             _ => None,
         });
-        open.unwrap_or_else(|| panic!("no gate is asked\n{}", self.lines))
+        open.unwrap_or_else(|| panic!("no gate is asked\n{}", self.told()))
     }
 
     pub(crate) fn gate(&mut self, answer: GateAnswer) -> Step {
@@ -194,7 +194,7 @@ impl Play {
             Effect::AwaitDecision { ticket, .. } => Some(ticket),
             _ => None,
         });
-        open.unwrap_or_else(|| panic!("no ticket is open\n{}", self.lines))
+        open.unwrap_or_else(|| panic!("no ticket is open\n{}", self.told()))
     }
 
     pub(crate) fn decide(&mut self, decision: Decision) -> Step {
@@ -209,7 +209,7 @@ impl Play {
             }
             _ => None,
         });
-        open.unwrap_or_else(|| panic!("no judge is asked\n{}", self.lines))
+        open.unwrap_or_else(|| panic!("no judge is asked\n{}", self.told()))
     }
 
     pub(crate) fn recover(&mut self, epoch: u64) -> Step {
@@ -245,10 +245,19 @@ impl Play {
         self.engine.outstanding().into_iter().filter_map(invoked).collect()
     }
 
+    /// The inputs so far, for people.
+    fn told(&self) -> String {
+        let input = |line: &str| {
+            let from = line.find(r#""input":"#).unwrap_or(0);
+            line[from..].chars().take(300).collect::<String>()
+        };
+        self.lines.lines().skip(1).map(input).collect::<Vec<_>>().join("\n")
+    }
+
     /// The ending, after the history was audited and replayed.
     #[track_caller]
     pub(crate) fn ending(&self) -> Ending {
-        let ending = self.engine.ending().unwrap_or_else(|| panic!("the run is open\n{}", self.lines)).clone();
+        let ending = self.engine.ending().unwrap_or_else(|| panic!("the run is open\n{}", self.told())).clone();
         self.check_history();
         ending
     }
@@ -263,7 +272,7 @@ impl Play {
     #[track_caller]
     pub(crate) fn check_history(&self) {
         if let Err(breach) = audit(self.lines.lines()) {
-            panic!("{breach}\n{}", self.lines);
+            panic!("{breach}\n{}", self.told());
         }
         let summary = history::replay(self.lines.as_bytes(), Policy::Stop).unwrap();
         assert_eq!(summary.divergences, Vec::new());
