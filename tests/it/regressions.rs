@@ -5,7 +5,7 @@ use portcullis::vocabulary::input::{Decision, GateAnswer, Input};
 use portcullis::vocabulary::spec::ToolSpec;
 use portcullis::vocabulary::tool::ObservationCode;
 
-use crate::play::{Play, act, call, gated, spec};
+use crate::play::{Play, act, call, environment, gated, look, spec};
 
 #[test]
 fn a_gate_that_asks_a_person_lets_no_call_past_the_gates_after_it() {
@@ -34,4 +34,15 @@ fn a_person_is_asked_once_whoever_wants_it_and_the_shortest_wait_holds() {
     play.at_ms = 100;
     assert_eq!(play.refused(Input::TicketExpired { ticket }).word(), "unexpected");
     assert_eq!(play.executing(), [call("t1.0")]);
+}
+
+#[test]
+fn a_crash_that_meets_the_budget_mark_is_a_budget_stop_whatever_closing_gives_back() {
+    let mut spec = spec();
+    spec.budgets.tool_calls = Some(1);
+    let mut play = Play::resolved(spec, environment(vec![ToolSpec { confirm: true, ..look() }]));
+    play.asks(&[("look", r#"{"at":1}"#), ("look", r#"{"at":2}"#)]);
+    assert!(play.engine.ledger().unwrap().marked);
+    play.step(Input::ExecutionCrashed { origin: "driver".into() });
+    assert_eq!(play.row(), 14);
 }
