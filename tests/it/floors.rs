@@ -46,7 +46,7 @@ const BANNED: &[&str] = &[
 /// The floors that the ban holds for.
 const PURE: &[&str] = &["vocabulary", "machines", "composition", "engine", "history"];
 
-fn sources(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let Ok(entries) = fs::read_dir(folder) else { return found };
     for entry in entries.map(|entry| entry.expect("a folder can be listed").path()) {

@@ -15,6 +15,7 @@ mod closed_table;
 #[cfg(feature = "cli")]
 mod command_line;
 mod damage;
+mod documents;
 mod floors;
 mod forgery;
 mod golden;
