@@ -13,6 +13,7 @@
 //! | 1 | [`machines`] | rules: one machine a file, its table first |
 //! | 2 | [`engine`] | the machines composed, the closed table, the invariants |
 //! | 3 | [`history`] | memory: records, their chain, replay |
+//! | 3 | `testkit` | for suites: the table by another hand, audits, the explorer (feature `testkit`) |
 //! | 5 | `adapters` | the world: scenarios, recorded transcripts |
 //! | 7 | `cli` | arguments, rendering, exit codes |
 //!
@@ -28,6 +29,9 @@ pub mod machines;
 pub mod engine;
 
 pub mod history;
+
+#[cfg(feature = "testkit")]
+pub mod testkit;
 
 #[cfg(feature = "cli")]
 pub mod adapters;

@@ -10,6 +10,7 @@ mod replay;
 mod run;
 mod simulate;
 mod staging;
+mod table;
 mod timeline;
 
 use std::process::ExitCode;
@@ -41,6 +42,8 @@ enum Command {
     Simulate(simulate::Arguments),
     /// Verifies histories: chain, steps and bytes.
     Replay(replay::Arguments),
+    /// Prints the closed table; with --check, shows that nothing outside it can be reached.
+    Table(table::Arguments),
     /// Draws the graph of a machine, from the code.
     Diagram(diagram::Arguments),
 }
@@ -62,6 +65,7 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments, json),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments, json),
+        Command::Table(arguments) => table::run(&arguments, json),
         Command::Diagram(arguments) => diagram::run(&arguments, json),
     };
     result.unwrap_or_else(Problem::report).into()

@@ -1,14 +1,14 @@
 //! Whether an input is accepted: decided completely before anything changes (SPEC 4, refusals).
 
 use super::core::Core;
+use super::form;
 use crate::machines::batch::call;
 use crate::machines::{inference, release, run};
 use crate::vocabulary::ids::{Ask, ModelCallId, Ticket, ToolCallId};
-use crate::vocabulary::input::{Decision, Input};
+use crate::vocabulary::input::Input;
 use crate::vocabulary::refusal::RefusalKind;
-use crate::vocabulary::tool::ToolOutput;
 
-use RefusalKind::{Malformed, NotDue, Stale, Terminal, Unexpected};
+use RefusalKind::{NotDue, Stale, Terminal, Unexpected};
 
 /// Why an input is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,14 +18,10 @@ pub(crate) struct Objection {
     pub(crate) reason: Option<String>,
 }
 
-type Admission = Result<(), Objection>;
+pub(crate) type Admission = Result<(), Objection>;
 
 fn object(kind: RefusalKind, machine: &'static str) -> Admission {
     Err(Objection { kind, machine, reason: None })
-}
-
-fn malformed(reason: impl Into<String>) -> Admission {
-    Err(Objection { kind: Malformed, machine: "engine", reason: Some(reason.into()) })
 }
 
 /// Accepts, or objects with the kind.
@@ -36,7 +32,7 @@ fn require(holds: bool, kind: RefusalKind, machine: &'static str) -> Admission {
 impl Core {
     /// Whether `input` is accepted at `at_ms`.
     pub(crate) fn admit(&self, at_ms: u64, input: &Input) -> Admission {
-        self.check_form(input)?;
+        form::check(&self.spec().limits, input)?;
         if self.run.is_terminal() {
             return self.admit_after_end(input);
         }
@@ -129,86 +125,6 @@ impl Core {
             | Input::DeadlineElapsed { .. }
             | Input::ExecutionCrashed { .. }
             | Input::ToolReconciled { .. } => object(Terminal, "run"),
-        }
-    }
-
-    /// Limits of form and size (SPEC 5).
-    fn check_form(&self, input: &Input) -> Admission {
-        let limits = &self.spec().limits;
-        let note = |text: Option<&str>| match text {
-            Some(text) if text.len() as u64 > limits.note_bytes_max => {
-                malformed(format!("{} bytes of remark, over limits.note_bytes_max", text.len()))
-            }
-            Some(_) | None => Ok(()),
-        };
-        let output = |output: &ToolOutput| {
-            let bytes = output.content().len() as u64;
-            if bytes > limits.line_bytes_max {
-                return malformed(format!("a result of {bytes} bytes, over limits.line_bytes_max"));
-            }
-            Ok(())
-        };
-        match input {
-            Input::ModelResponded { content, .. } => {
-                let text = content.text.as_ref().map_or(0, String::len);
-                let calls: usize = content.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
-                if (text + calls) as u64 > limits.response_bytes_max {
-                    return malformed(format!("a response of {} bytes, over limits.response_bytes_max", text + calls));
-                }
-                if content.calls.len() > limits.calls_in_response_max as usize {
-                    return malformed(format!("{} calls, over limits.calls_in_response_max", content.calls.len()));
-                }
-                Ok(())
-            }
-            Input::ToolCompleted { output: result, .. } => output(result),
-            Input::ToolReconciled { by, outcome, .. } => {
-                note(Some(by))?;
-                if let crate::vocabulary::input::Reconciliation::Applied { output: result } = outcome {
-                    output(result)?;
-                }
-                Ok(())
-            }
-            Input::DecisionGiven { by, decision, .. } => {
-                note(Some(by))?;
-                if let Decision::Deny { note: remark } = decision { note(remark.as_deref()) } else { Ok(()) }
-            }
-            Input::GateAnswered { answer, .. } => match answer {
-                crate::vocabulary::input::GateAnswer::Block { reason } => note(reason.as_deref()),
-                crate::vocabulary::input::GateAnswer::SetResult { content } => {
-                    output(&ToolOutput::text(content.clone()))
-                }
-                crate::vocabulary::input::GateAnswer::Allow | crate::vocabulary::input::GateAnswer::Confirm { .. } => {
-                    Ok(())
-                }
-            },
-            Input::CancelRequested { by, .. } => note(Some(by)),
-            Input::ExecutionCrashed { origin } => note(Some(origin)),
-            Input::ReleaseDelivered { receipt } => note(Some(receipt)),
-            Input::DeadlineElapsed { displaced: Some(displaced) } => match displaced.as_ref() {
-                Input::DeadlineElapsed { .. } | Input::RunStarted { .. } => {
-                    malformed(format!("`{}` cannot be displaced", displaced.tag()))
-                }
-                other => self.check_form(other),
-            },
-            Input::RunStarted { .. }
-            | Input::EnvironmentResolved { .. }
-            | Input::ResolutionFailed { .. }
-            | Input::ModelFailed { .. }
-            | Input::BackoffElapsed { .. }
-            | Input::ToolsDispatched { .. }
-            | Input::ToolFailed { .. }
-            | Input::ToolTimedOut { .. }
-            | Input::NestedCallRequested { .. }
-            | Input::NestedCompleted { .. }
-            | Input::GateFailed { .. }
-            | Input::HookAnswered { .. }
-            | Input::HookFailed { .. }
-            | Input::TicketExpired { .. }
-            | Input::SemanticsJudged { .. }
-            | Input::SemanticsFailed { .. }
-            | Input::DeadlineElapsed { displaced: None }
-            | Input::RunRecovered { .. }
-            | Input::TailRepaired { .. } => Ok(()),
         }
     }
 

@@ -18,11 +18,20 @@ use crate::vocabulary::spec::{DraftFormat, JudgePolicy};
 
 impl Core {
     /// A response without tool calls is a draft: this run's own last response, nothing else ever is.
-    pub(crate) fn receive_draft(&mut self, content: Content, finish: FinishReason, purpose: Purpose, out: &mut Outbox) {
-        let text = content.text.unwrap_or_default();
-        let read = draft::read(self.spec().draft.format, self.charter.data_schema.as_ref(), &text, finish);
-        let digest = draft::digest(&text);
-        self.say(Message::Assistant { text: Some(text), calls: Vec::new(), opaque: content.opaque }, out);
+    pub(crate) fn receive_draft(
+        &mut self,
+        content: &Content,
+        finish: FinishReason,
+        purpose: Purpose,
+        out: &mut Outbox,
+    ) {
+        let text = content.text.as_deref().unwrap_or_default();
+        let read = draft::read(self.spec().draft.format, self.charter.data_schema.as_ref(), text, finish);
+        let digest = draft::digest(text);
+        self.say(
+            Message::Assistant { text: Some(text.to_owned()), calls: Vec::new(), opaque: content.opaque.clone() },
+            out,
+        );
         match read.map(|draft| Candidate::new(self.charter.run.clone(), digest, draft)) {
             Ok(Ok(candidate)) => out.raise(Raised::DraftCompleted(candidate)),
             Ok(Err(draft)) => out.raise(Raised::DraftConcludesNothing(digest, draft.citations)),
@@ -62,7 +71,8 @@ impl Core {
             | State::Decided { .. }
             | State::Delivered { .. } => kind,
         };
-        if !self.facts.any() || self.release.evidence_repairs() >= self.spec().release.evidence_repairs {
+        let repairable = self.facts.any() && self.spec().draft.format == DraftFormat::Json;
+        if !repairable || self.release.evidence_repairs() >= self.spec().release.evidence_repairs {
             return self.end(Cause::EvidenceViolated(first), out);
         }
         drive::<Releasing>(&mut self.release, &Event::EvidenceRepairAsked(kind), out);

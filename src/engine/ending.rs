@@ -103,7 +103,7 @@ impl Core {
     pub(crate) fn leave_unknown(&mut self, id: ToolCallId, out: &mut Outbox) {
         let remark = Remark { effect: Some("unknown"), ..Remark::default() };
         if let Some(call) = self.tools.batch.as_mut().and_then(|batch| batch.call_mut(id)) {
-            call.closing = Some(Closing::coded(ObservationCode::OutcomeUnknown, remark));
+            call.closing = Some(Closing::coded(ObservationCode::OutcomeUnknown, remark).into());
             out.note(Signal::CallClosed { call: id, code: Some(ObservationCode::OutcomeUnknown) });
         }
     }

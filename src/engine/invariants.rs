@@ -31,9 +31,11 @@ words! {
     }
 }
 
+type Rule = fn(&Core) -> bool;
+
 /// Every invariant that `core` breaks.
 pub(crate) fn check(core: &Core) -> Vec<Violation> {
-    let rules: [(Violation, fn(&Core) -> bool); 8] = [
+    let rules: [(Violation, Rule); 8] = [
         (Violation::TerminalWithoutEnding, |core| core.run.is_terminal() == core.ending.is_some()),
         (Violation::EndingOutsideTable, |core| core.ending.iter().all(|(ending, _)| table::is_legal(ending))),
         (Violation::SuccessWithoutProof, success_is_proven),

@@ -9,6 +9,9 @@ mod admission;
 mod core;
 mod drafts;
 mod ending;
+mod form;
+#[cfg(feature = "testkit")]
+mod identity;
 pub mod invariants;
 mod outbox;
 mod outstanding;
@@ -25,7 +28,7 @@ use std::sync::Arc;
 
 use crate::machines::batch::{Batch, Plan};
 use crate::machines::release::{self, Candidate, Release};
-use crate::machines::{collection, ledger::Ledger, run};
+use crate::machines::{clock::Clock, collection, ledger::Ledger, run};
 use crate::vocabulary::fact::Fact;
 use crate::vocabulary::ids::{RunId, ToolCallId};
 use crate::vocabulary::input::Input;
@@ -72,16 +75,25 @@ impl Decider {
     /// # Errors
     /// A refusal, which changes nothing at all (SPEC 13.I7).
     pub fn step(&mut self, at_ms: u64, input: Input) -> Result<Step, Refusal> {
+        self.take(at_ms, input).map_err(|refused| refused.refusal)
+    }
+
+    /// The same; a refused input comes back.
+    fn take(&mut self, at_ms: u64, input: Input) -> Result<Step, Box<Refused>> {
         let mut out = Outbox::default();
+        let refused = |refusal, input| Box::new(Refused { refusal, input });
         let Some(core) = &mut self.0 else {
-            let core = Core::begin(&input, &mut out).map_err(|objection| refusal(None, objection))?;
-            let core = self.0.insert(Box::new(core));
-            return Ok(finish(core, 0, input, out));
+            return match Core::begin(&input, &mut out) {
+                Ok(core) => Ok(finish(self.0.insert(Box::new(core)), 0, input, out)),
+                Err(objection) => Err(refused(refusal(None, objection), input)),
+            };
         };
         let at_ms = core.clock.clamped(at_ms);
         let input = displace(core, at_ms, input);
-        core.admit(at_ms, &input).map_err(|objection| refusal(Some(core), objection))?;
-        core.apply(at_ms, input.clone(), &mut out);
+        if let Err(objection) = core.admit(at_ms, &input) {
+            return Err(refused(refusal(Some(core), objection), input));
+        }
+        core.apply(at_ms, &input, &mut out);
         Ok(finish(core, at_ms, input, out))
     }
 
@@ -113,11 +125,41 @@ impl Decider {
         self.core().map(|core| &core.ledger)
     }
 
+    /// The state as a record shows it, one JSON object; empty before the first input.
+    #[must_use]
+    pub fn state_json(&self) -> String {
+        self.core().and_then(|core| serde_json::to_string(&core.view()).ok()).unwrap_or_default()
+    }
+
+    /// The run's time and its deadline, once it has begun.
+    #[must_use]
+    pub fn clock(&self) -> Option<&Clock> {
+        self.core().map(|core| &core.clock)
+    }
+
+    /// How many inputs were accepted: the place of the next record.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.core().map_or(0, |core| core.seq)
+    }
+
+    /// The epoch of the last recovery, 0 before the first. The next one must be larger.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.core().map_or(0, |core| core.recoveries.epoch)
+    }
+
     /// The broken invariants; none, unless the engine has a bug (SPEC 13).
     #[must_use]
     pub fn violations(&self) -> Vec<Violation> {
         self.core().map(invariants::check).unwrap_or_default()
     }
+}
+
+/// A refusal, and the input that it refused.
+struct Refused {
+    refusal: Refusal,
+    input: Input,
 }
 
 fn finish(core: &Core, at_ms: u64, input: Input, out: Outbox) -> Step {
@@ -163,14 +205,13 @@ impl Engine {
     /// # Errors
     /// A refusal: the input is not accepted in this state, and nothing has changed (SPEC 4).
     pub fn step(&mut self, at_ms: u64, input: Input) -> Result<Step, Refusal> {
-        let report = input.clone();
-        match self.decider.step(at_ms, input) {
+        match self.decider.take(at_ms, input) {
             Ok(step) => {
-                self.receipts.keep(&report);
+                self.receipts.keep(&step.input);
                 self.transcript.extend(step.messages.iter().cloned());
                 Ok(step)
             }
-            Err(refusal) => Err(self.named(refusal, &report)),
+            Err(refused) => Err(self.named(refused.refusal, &refused.input)),
         }
     }
 

@@ -20,7 +20,7 @@ impl Core {
         for call in calls {
             let id = call.id;
             let evidence = call.plan.as_ref().filter(|plan| plan.tool.spec.evidence).cloned();
-            let Some(closing) = call.closing else {
+            let Some(closing) = call.closing.map(|staged| staged.closing) else {
                 continue;
             };
             let (facts, directive) = match evidence {

@@ -1,68 +1,78 @@
-//! What was accepted, remembered by type, ids and body: it gives a refused repetition its right name,
-//! duplicate or conflict (SPEC 4). It never lets anything in.
+//! What was accepted, remembered by type and ids, with a hash of its body: it gives a refused repetition its
+//! right name, duplicate or conflict (SPEC 4). It never lets anything in.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::vocabulary::digest::Digest;
+use crate::vocabulary::ids::{Ask, JudgeCallId, ModelCallId, NestedCallId, Ticket, ToolCallId};
 use crate::vocabulary::input::Input;
 use crate::vocabulary::refusal::RefusalKind;
 
-/// Accepted reports: a digest of type and ids, to a digest of the whole report.
+/// Accepted reports.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Receipts(BTreeMap<[u8; 16], [u8; 16]>);
+pub(crate) struct Receipts(BTreeMap<(&'static str, Ids), u64>);
+
+/// The ids that make a report that report.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Ids {
+    Once,
+    Number(u64),
+    Ask(Ask),
+    Model(ModelCallId, u32),
+    Judge(JudgeCallId, u32),
+    Tool(ToolCallId, u32),
+    Nested(NestedCallId),
+    Ticket(Ticket),
+    Wave(Vec<ToolCallId>),
+}
 
 impl Receipts {
     /// Remembers an accepted report.
     pub(crate) fn keep(&mut self, input: &Input) {
-        if let Some((name, body)) = receipt(input) {
-            self.0.insert(name, body);
+        if let Some(ids) = ids(input) {
+            self.0.insert((input.tag(), ids), body(input));
         }
     }
 
     /// Whether a refused input repeats an accepted one.
     pub(crate) fn repeated(&self, input: &Input) -> Option<RefusalKind> {
-        let (name, body) = receipt(input)?;
-        let accepted = self.0.get(&name)?;
-        Some(if *accepted == body { RefusalKind::Duplicate } else { RefusalKind::Conflict })
+        let accepted = self.0.get(&(input.tag(), ids(input)?))?;
+        Some(if *accepted == body(input) { RefusalKind::Duplicate } else { RefusalKind::Conflict })
     }
 }
 
-fn receipt(input: &Input) -> Option<([u8; 16], [u8; 16])> {
-    let body = serde_json::to_vec(input).unwrap_or_default();
-    let name = Digest::of("portcullis.receipt.1", &[input.tag().as_bytes(), ids(input)?.as_bytes()]);
-    Some((half(&name), half(&Digest::of("portcullis.report.1", &[&body]))))
+/// Kept in memory only, and it decides nothing but a name: 64 bits are enough.
+fn body(input: &Input) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    input.hash(&mut hasher);
+    hasher.finish()
 }
 
-fn half(digest: &Digest) -> [u8; 16] {
-    digest.as_bytes().first_chunk().copied().unwrap_or_default()
-}
-
-/// The ids that make a report that report; `None` for an input that may come again.
-fn ids(input: &Input) -> Option<String> {
+/// `None` for an input that may come again.
+fn ids(input: &Input) -> Option<Ids> {
     Some(match input {
         Input::RunStarted { .. } | Input::CancelRequested { .. } | Input::ExecutionCrashed { .. } => return None,
         Input::EnvironmentResolved { .. }
         | Input::ResolutionFailed { .. }
         | Input::DeadlineElapsed { .. }
-        | Input::ReleaseDelivered { .. } => String::new(),
+        | Input::ReleaseDelivered { .. } => Ids::Once,
         Input::ModelResponded { call, attempt, .. }
         | Input::ModelFailed { call, attempt, .. }
-        | Input::BackoffElapsed { call, attempt } => format!("{call}/{attempt}"),
-        Input::ToolsDispatched { calls } => calls.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
+        | Input::BackoffElapsed { call, attempt } => Ids::Model(*call, *attempt),
+        Input::ToolsDispatched { calls } => Ids::Wave(calls.clone()),
         Input::ToolCompleted { call, attempt, .. }
         | Input::ToolFailed { call, attempt, .. }
-        | Input::ToolTimedOut { call, attempt } => format!("{call}/{attempt}"),
-        Input::NestedCallRequested { nested, .. } | Input::NestedCompleted { nested, .. } => nested.to_string(),
+        | Input::ToolTimedOut { call, attempt } => Ids::Tool(*call, *attempt),
+        Input::NestedCallRequested { nested, .. } | Input::NestedCompleted { nested, .. } => Ids::Nested(*nested),
         Input::GateAnswered { ask, .. }
         | Input::GateFailed { ask }
         | Input::HookAnswered { ask, .. }
-        | Input::HookFailed { ask } => ask.0.to_string(),
-        Input::DecisionGiven { ticket, .. } | Input::TicketExpired { ticket } => ticket.0.clone(),
+        | Input::HookFailed { ask } => Ids::Ask(*ask),
+        Input::DecisionGiven { ticket, .. } | Input::TicketExpired { ticket } => Ids::Ticket(ticket.clone()),
         Input::SemanticsJudged { call, attempt, .. } | Input::SemanticsFailed { call, attempt, .. } => {
-            format!("{call}/{attempt}")
+            Ids::Judge(*call, *attempt)
         }
-        Input::RunRecovered { epoch, .. } => epoch.to_string(),
-        Input::ToolReconciled { call, .. } => call.to_string(),
-        Input::TailRepaired { ordinal, .. } => ordinal.to_string(),
+        Input::ToolReconciled { call, .. } => Ids::Tool(*call, 0),
+        Input::RunRecovered { epoch: number, .. } | Input::TailRepaired { ordinal: number, .. } => Ids::Number(*number),
     })
 }

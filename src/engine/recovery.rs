@@ -128,7 +128,7 @@ impl Core {
     }
 
     /// A person found out what an interrupted call did.
-    pub(crate) fn reconciled(&mut self, id: ToolCallId, outcome: Reconciliation, out: &mut Outbox) {
+    pub(crate) fn reconciled(&mut self, id: ToolCallId, outcome: &Reconciliation, out: &mut Outbox) {
         let Some(plan) = self.plan_of(id) else { return };
         match outcome {
             Reconciliation::Applied { output } => {

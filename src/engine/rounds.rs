@@ -115,7 +115,7 @@ impl Core {
     }
 
     /// The model answered.
-    pub(crate) fn model_responded(&mut self, content: Content, finish: FinishReason, usage: Usage, out: &mut Outbox) {
+    pub(crate) fn model_responded(&mut self, content: &Content, finish: FinishReason, usage: Usage, out: &mut Outbox) {
         let Some(request) = self.inference.request().copied() else {
             return;
         };
@@ -135,7 +135,7 @@ impl Core {
     }
 
     /// Tool calls came. In the answer to a repair they are closed and the repair has failed (SPEC 10).
-    fn receive_calls(&mut self, content: Content, finish: FinishReason, request: &Request, out: &mut Outbox) {
+    fn receive_calls(&mut self, content: &Content, finish: FinishReason, request: &Request, out: &mut Outbox) {
         let repaired = match request.purpose {
             Purpose::Step => None,
             Purpose::DraftRepair => Some(RepairOf::Draft),
@@ -143,17 +143,17 @@ impl Core {
         };
         self.tools.rounds = self.tools.rounds.saturating_add(1);
         let round = self.tools.rounds;
-        let requests = content.calls;
+        let requests = &content.calls;
         let calls = requests.iter().zip(0..).map(|(request, index)| AssistantCall {
             call: crate::vocabulary::ids::ToolCallId { round, index },
             request: request.clone(),
         });
         let calls = calls.collect();
-        self.say(Message::Assistant { text: content.text, calls, opaque: content.opaque }, out);
+        self.say(Message::Assistant { text: content.text.clone(), calls, opaque: content.opaque.clone() }, out);
         match repaired {
-            None => self.triage(&requests, finish, request.tools, out),
+            None => self.triage(requests, finish, request.tools, out),
             Some(of) => {
-                self.refuse_calls(&requests, out);
+                self.refuse_calls(requests, out);
                 out.raise(Raised::RepairFailed(of, RepairFailure::ToolsRequested));
             }
         }

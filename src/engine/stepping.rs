@@ -57,7 +57,7 @@ impl Core {
     }
 
     /// Takes an admitted input to completion.
-    pub(crate) fn apply(&mut self, at_ms: u64, input: Input, out: &mut Outbox) {
+    pub(crate) fn apply(&mut self, at_ms: u64, input: &Input, out: &mut Outbox) {
         self.clock.advance(at_ms);
         self.seq = self.seq.saturating_add(1);
         if !matches!(input, Input::RunRecovered { .. } | Input::TailRepaired { .. }) {
@@ -70,42 +70,42 @@ impl Core {
     }
 
     /// Hands an admitted input to the machine it belongs to.
-    fn perform(&mut self, input: Input, out: &mut Outbox) {
+    fn perform(&mut self, input: &Input, out: &mut Outbox) {
         match input {
-            Input::EnvironmentResolved { environment } => self.resolved(*environment, out),
-            Input::ResolutionFailed { error } => self.unresolved(&error, out),
-            Input::ModelResponded { content, finish, usage, .. } => self.model_responded(content, finish, usage, out),
-            Input::ModelFailed { error, usage, .. } => self.model_failed(&error, usage, out),
+            Input::EnvironmentResolved { environment } => self.resolved(environment, out),
+            Input::ResolutionFailed { error } => self.unresolved(error, out),
+            Input::ModelResponded { content, finish, usage, .. } => self.model_responded(content, *finish, *usage, out),
+            Input::ModelFailed { error, usage, .. } => self.model_failed(error, *usage, out),
             Input::BackoffElapsed { .. } => self.backoff_elapsed(out),
             Input::ToolsDispatched { .. } => self.tools_dispatched(out),
-            Input::ToolCompleted { call, output, .. } => self.tool_completed(call, output, out),
-            Input::ToolFailed { call, attempt, error } => self.tool_failed(call, attempt, &error, out),
-            Input::ToolTimedOut { call, .. } => self.tool_timed_out(call, out),
-            Input::GateAnswered { ask, answer } => match self.asking(ask) {
+            Input::ToolCompleted { call, output, .. } => self.tool_completed(*call, output, out),
+            Input::ToolFailed { call, attempt, error } => self.tool_failed(*call, *attempt, error, out),
+            Input::ToolTimedOut { call, .. } => self.tool_timed_out(*call, out),
+            Input::GateAnswered { ask, answer } => match self.asking(*ask) {
                 Some(call) => self.tool_gate_answered(call, answer, out),
-                None => self.release_gate_answered(&answer, out),
+                None => self.release_gate_answered(answer, out),
             },
-            Input::GateFailed { ask } => match self.asking(ask) {
+            Input::GateFailed { ask } => match self.asking(*ask) {
                 Some(call) => self.tool_gate_failed(call, out),
                 None => self.release_gate_failed(out),
             },
             Input::DecisionGiven { ticket, decision, .. } => {
-                if let Some(call) = self.ticketed(&ticket) {
+                if let Some(call) = self.ticketed(ticket) {
                     self.decided(call, decision, out);
                 }
             }
             Input::TicketExpired { ticket } => {
-                if let Some(call) = self.ticketed(&ticket) {
+                if let Some(call) = self.ticketed(ticket) {
                     self.decision_expired(call, out);
                 }
             }
-            Input::SemanticsJudged { verdict, usage, .. } => self.judged(verdict, usage, out),
+            Input::SemanticsJudged { verdict, usage, .. } => self.judged(*verdict, *usage, out),
             Input::SemanticsFailed { .. } => self.judge_failed(out),
             Input::CancelRequested { .. } => self.end(Cause::Cancelled, out),
             Input::DeadlineElapsed { displaced } => self.deadline_elapsed(displaced.as_deref(), out),
             Input::ExecutionCrashed { .. } => out.raise(Raised::ExecutionFailed(Failure::Internal)),
-            Input::RunRecovered { epoch, tools } => self.recovered(epoch, &tools, out),
-            Input::ToolReconciled { call, outcome, .. } => self.reconciled(call, outcome, out),
+            Input::RunRecovered { epoch, tools } => self.recovered(*epoch, tools, out),
+            Input::ToolReconciled { call, outcome, .. } => self.reconciled(*call, outcome, out),
             Input::ReleaseDelivered { .. } => {
                 drive::<Releasing>(&mut self.release, &release::Event::Delivered, out);
             }
@@ -118,8 +118,8 @@ impl Core {
         }
     }
 
-    fn resolved(&mut self, environment: Environment, out: &mut Outbox) {
-        match Toolbox::new(self.spec(), environment) {
+    fn resolved(&mut self, environment: &Environment, out: &mut Outbox) {
+        match Toolbox::new(self.spec(), environment.clone()) {
             Ok(toolbox) => {
                 out.raise(Raised::EnvironmentFixed(toolbox.digest()));
                 self.tools.toolbox = Some(Arc::new(toolbox));

@@ -117,7 +117,7 @@ impl Core {
     }
 
     /// A gate answered about a tool call.
-    pub(crate) fn tool_gate_answered(&mut self, id: ToolCallId, answer: GateAnswer, out: &mut Outbox) {
+    pub(crate) fn tool_gate_answered(&mut self, id: ToolCallId, answer: &GateAnswer, out: &mut Outbox) {
         let Some(plan) = self.plan_of(id) else { return };
         let Some(call::State::Asking { gate, .. }) = self.call_of(id).map(|call| call.phase.clone()) else {
             return;
@@ -126,14 +126,16 @@ impl Core {
         match answer {
             GateAnswer::Allow => self.ask_gate_or_person(id, gate as usize + 1, out),
             GateAnswer::Confirm { .. } if decided => self.ask_gate_or_person(id, gate as usize + 1, out),
-            GateAnswer::Confirm { expires_ms } => self.ask_person(id, &plan, expires_ms, out),
+            GateAnswer::Confirm { expires_ms } => self.ask_person(id, &plan, *expires_ms, out),
             GateAnswer::Block { reason } => {
                 let name = plan.tool.gates.get(gate as usize).cloned().unwrap_or_default();
                 out.note(Signal::GateBlocked { gate: name, of: GateOf::Tool });
-                let remark = Remark { note: reason, ..Remark::default() };
+                let remark = Remark { note: reason.clone(), ..Remark::default() };
                 self.close_call(id, Closing::coded(ObservationCode::Blocked, remark), out);
             }
-            GateAnswer::SetResult { content } => self.close_call(id, Closing::set_by_gate(content), out),
+            GateAnswer::SetResult { content } => {
+                self.close_call(id, Closing::set_by_gate(content.clone()), out);
+            }
         }
         self.advance_batch(out);
     }
@@ -141,7 +143,7 @@ impl Core {
     /// A gate before a tool call failed: it blocks.
     pub(crate) fn tool_gate_failed(&mut self, id: ToolCallId, out: &mut Outbox) {
         let reason = Some("the gate failed".to_owned());
-        self.tool_gate_answered(id, GateAnswer::Block { reason }, out);
+        self.tool_gate_answered(id, &GateAnswer::Block { reason }, out);
     }
 
     /// The call that asks this question.
@@ -155,7 +157,7 @@ impl Core {
     }
 
     /// A person decided on a tool call.
-    pub(crate) fn decided(&mut self, id: ToolCallId, decision: Decision, out: &mut Outbox) {
+    pub(crate) fn decided(&mut self, id: ToolCallId, decision: &Decision, out: &mut Outbox) {
         let Some(plan) = self.plan_of(id) else { return };
         match decision {
             Decision::Allow => {
@@ -164,7 +166,7 @@ impl Core {
             }
             Decision::AllowWith { arguments } => {
                 let others = self.open_scopes(id);
-                match plan_edited(&plan.tool, arguments, &self.tools.scopes, &others) {
+                match plan_edited(&plan.tool, arguments.clone(), &self.tools.scopes, &others) {
                     Ok(edited) => {
                         self.clear(id, &edited.digest);
                         if let Some(call) = self.tools.batch.as_mut().and_then(|batch| batch.call_mut(id)) {
@@ -176,7 +178,7 @@ impl Core {
                 }
             }
             Decision::Deny { note } => {
-                let remark = Remark { note, ..Remark::default() };
+                let remark = Remark { note: note.clone(), ..Remark::default() };
                 self.close_call(id, Closing::coded(ObservationCode::Denied, remark), out);
             }
         }
@@ -270,7 +272,7 @@ impl Core {
     }
 
     /// An invocation returned.
-    pub(crate) fn tool_completed(&mut self, id: ToolCallId, output: ToolOutput, out: &mut Outbox) {
+    pub(crate) fn tool_completed(&mut self, id: ToolCallId, output: &ToolOutput, out: &mut Outbox) {
         let Some(plan) = self.plan_of(id) else { return };
         let closing = after_success(&plan, &self.spec().limits, output);
         self.close_call(id, closing, out);
@@ -354,7 +356,7 @@ pub(crate) fn close(call: &mut Call, closing: Closing, out: &mut Outbox) {
     let event = closing.code.map_or(Event::Completed, Event::Rejected);
     drive::<call::Call>(&mut call.phase, &event, out);
     out.note(Signal::CallClosed { call: call.id, code: closing.code });
-    call.closing = Some(closing);
+    call.closing = Some(closing.into());
 }
 
 fn not_dispatched() -> TriagedCall {

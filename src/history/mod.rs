@@ -5,8 +5,12 @@ mod fault;
 mod reader;
 mod record;
 mod replay;
+#[cfg(feature = "schema")]
+mod schema;
 
 pub use fault::{Fault, FaultCode};
 pub use reader::{Line, Lines, Next, Tail};
 pub use record::{Envelope, Recorder, VERSION};
 pub use replay::{Divergence, Policy, Replay, Summary, replay};
+#[cfg(feature = "schema")]
+pub use schema::schema;

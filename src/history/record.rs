@@ -60,11 +60,6 @@ impl Recorder {
         self.head.unwrap_or(Digest::ZERO)
     }
 
-    /// The last record that was written.
-    pub(crate) fn line(&self) -> &[u8] {
-        &self.line
-    }
-
     /// The record of the step that `engine` has just taken: one line with its line end.
     pub fn record(&mut self, engine: &Engine, step: &Step) -> &[u8] {
         self.decided(engine.decider(), step)

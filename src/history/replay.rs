@@ -2,13 +2,17 @@
 
 use std::io::BufRead;
 
+use serde::Deserialize;
+
 use super::fault::{Fault, FaultCode};
 use super::reader::{Line, Lines, Next, Tail};
 use super::record::{Envelope, Recorder, VERSION, hash_holds};
-use crate::engine::{Decider, Ending};
+use crate::engine::{Decider, Ending, Step};
 use crate::vocabulary::digest::Digest;
 use crate::vocabulary::ids::RunId;
+use crate::vocabulary::input::Input;
 use crate::vocabulary::json::Json;
+use crate::vocabulary::refusal::Refusal;
 
 /// What to do at a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,13 +61,15 @@ pub struct Summary {
 }
 
 /// A replay, record by record.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Replay {
     decider: Decider,
     recorder: Recorder,
     run: Option<RunId>,
     records: u64,
     bytes: u64,
+    /// The hash that the next record must continue.
+    link: Digest,
 }
 
 /// Replays a whole history in constant memory.
@@ -97,48 +103,86 @@ impl Replay {
     /// # Errors
     /// The damage, when the line is no record that continues this history.
     pub fn take(&mut self, line: Line<'_>) -> Result<Option<Divergence>, Fault> {
-        let envelope = read(line)?;
-        let expected_prev = self.recorder.head();
-        let at_place = (envelope.seq == self.records, envelope.prev == expected_prev);
-        let (seq, hash) = (envelope.seq, envelope.hash);
-        let same_run = self.run.as_ref().is_none_or(|run| *run == envelope.run);
-        let run = envelope.run;
-        let step = if at_place == (true, true) && same_run {
-            Some(self.decider.step(envelope.at_ms, envelope.input))
-        } else {
-            None
-        };
-        if let Some(Ok(step)) = &step {
-            let written = self.recorder.decided(&self.decider, step);
-            if written.split_last().is_some_and(|(_, written)| written == line.bytes) {
-                self.count(line, run);
-                return Ok(None);
+        if let Some((at_ms, input)) = self.expected_input(line.bytes) {
+            // Most lines are whole, in place and reproduced: then nothing but their input has to be read.
+            let step = self.decider.step(at_ms, input);
+            if let Ok(step) = &step {
+                let written = self.recorder.decided(&self.decider, step);
+                if written.strip_suffix(b"\n") == Some(line.bytes) {
+                    self.count(line);
+                    return Ok(None);
+                }
             }
+            return self.diagnose(line, Some(step));
         }
-        // Something differs. Damage comes first: only a whole chain can diverge.
-        check_chain(line, seq, self.records, at_place.1, same_run, &hash)?;
-        let divergence = match step {
-            Some(Ok(_)) => {
-                let written = self.recorder.line();
-                first_difference(seq, line.bytes, written)
+        self.diagnose(line, None)
+    }
+
+    /// The time and input of the next record, when the line begins as that record must.
+    fn expected_input(&self, line: &[u8]) -> Option<(u64, Input)> {
+        let rest = line.strip_prefix(b"{\"v\":1,\"run\":\"")?;
+        let id = rest.split(|byte| *byte == b'"').next()?;
+        if self.run.as_ref().is_some_and(|run| run.as_str().as_bytes() != id) {
+            return None;
+        }
+        let rest = rest.get(id.len()..)?.strip_prefix(b"\",\"seq\":")?;
+        let (seq, rest) = leading_number(rest)?;
+        let (at_ms, rest) = leading_number(rest.strip_prefix(b",\"at_ms\":")?)?;
+        let mut reader = serde_json::Deserializer::from_slice(rest.strip_prefix(b",\"input\":")?);
+        (seq == self.records).then(|| Input::deserialize(&mut reader).ok()).flatten().map(|input| (at_ms, input))
+    }
+
+    /// Something differs. Damage comes first: only a whole chain can diverge.
+    fn diagnose(&mut self, line: Line<'_>, step: Option<Result<Step, Refusal>>) -> Result<Option<Divergence>, Fault> {
+        let envelope = read(line)?;
+        self.check_chain(line, &envelope)?;
+        let seq = envelope.seq;
+        let divergence = match step.unwrap_or_else(|| self.decider.step(envelope.at_ms, envelope.input)) {
+            Ok(step) => {
+                self.recorder = Recorder::after(envelope.prev);
+                first_difference(seq, line.bytes, self.recorder.decided(&self.decider, &step))
             }
-            Some(Err(refusal)) => Divergence {
+            Err(refusal) => Divergence {
                 seq,
                 field: "input".to_owned(),
                 expected: "an accepted input".to_owned(),
                 got: refusal.to_string(),
             },
-            None => Divergence { seq, field: "prev".to_owned(), expected: String::new(), got: String::new() },
         };
-        self.recorder = Recorder::after(hash);
-        self.count(line, run);
+        self.recorder = Recorder::after(envelope.hash);
+        self.run.get_or_insert(envelope.run);
+        self.count(line);
         Ok(Some(divergence))
     }
 
-    fn count(&mut self, line: Line<'_>, run: RunId) {
+    fn check_chain(&self, line: Line<'_>, envelope: &Envelope<'_>) -> Result<(), Fault> {
+        let fault = |code, reason: String| Err(Fault { code, offset: line.offset, line: line.number, reason });
+        let (seq, expected) = (envelope.seq, self.records);
+        if !hash_holds(line.bytes, &envelope.hash) {
+            return fault(FaultCode::WrongHash, "the record's bytes are not those that were hashed".to_owned());
+        }
+        if seq > expected {
+            return fault(FaultCode::Gap, format!("record {seq} where {expected} should stand"));
+        }
+        if seq < expected {
+            return fault(FaultCode::Fork, format!("record {seq} again, where {expected} should stand"));
+        }
+        if self.run.as_ref().is_some_and(|run| *run != envelope.run) {
+            return fault(FaultCode::WrongRun, "the record belongs to another run".to_owned());
+        }
+        if self.link != envelope.prev {
+            return fault(FaultCode::WrongPrev, "the record does not continue the one before it".to_owned());
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, line: Line<'_>) {
         self.records += 1;
         self.bytes += line.bytes.len() as u64 + 1;
-        self.run.get_or_insert(run);
+        self.link = self.recorder.head();
+        if self.run.is_none() {
+            self.run = self.decider.core().map(|core| core.charter.run.clone());
+        }
     }
 
     fn finish(self, tail: Option<Tail>, divergences: Vec<Divergence>) -> Result<Summary, Fault> {
@@ -190,31 +234,11 @@ fn version(v: u32) -> String {
     format!("version {v}; this build knows {VERSION}")
 }
 
-fn check_chain(
-    line: Line<'_>,
-    seq: u64,
-    expected: u64,
-    prev_fits: bool,
-    same_run: bool,
-    hash: &Digest,
-) -> Result<(), Fault> {
-    let fault = |code, reason: String| Err(Fault { code, offset: line.offset, line: line.number, reason });
-    if !hash_holds(line.bytes, hash) {
-        return fault(FaultCode::WrongHash, "the record's bytes are not those that were hashed".to_owned());
-    }
-    if seq > expected {
-        return fault(FaultCode::Gap, format!("record {seq} where {expected} should stand"));
-    }
-    if seq < expected {
-        return fault(FaultCode::Fork, format!("record {seq} again, where {expected} should stand"));
-    }
-    if !same_run {
-        return fault(FaultCode::WrongRun, "the record belongs to another run".to_owned());
-    }
-    if !prev_fits {
-        return fault(FaultCode::WrongPrev, "the record does not continue the one before it".to_owned());
-    }
-    Ok(())
+/// A decimal number and what follows it.
+fn leading_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (number, rest) = bytes.split_at_checked(digits)?;
+    Some((std::str::from_utf8(number).ok()?.parse().ok()?, rest))
 }
 
 /// The first field that differs between two lines.

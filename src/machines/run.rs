@@ -264,7 +264,16 @@ impl Run {
         match event {
             Event::BackedOff(call) => To(State::BackingOff { call: *call }),
             Event::ReleaseEntered => To(State::Releasing),
-            _ => Super,
+            Event::Started
+            | Event::ModelCalled(_)
+            | Event::ToolsCalled(_)
+            | Event::PersonAwaited(_)
+            | Event::GateConsulted
+            | Event::Succeeded
+            | Event::Failed(_)
+            | Event::Cancelled
+            | Event::TimedOut
+            | Event::BudgetExhausted => Super,
         }
     }
 
@@ -305,7 +314,14 @@ impl Run {
             Event::ToolsCalled(round) => To(State::CallingTools { round: *round }),
             Event::PersonAwaited(round) => To(State::Awaiting { round: *round }),
             Event::GateConsulted => To(State::Consulting),
-            _ => Super,
+            Event::Started
+            | Event::BackedOff(_)
+            | Event::ReleaseEntered
+            | Event::Succeeded
+            | Event::Failed(_)
+            | Event::Cancelled
+            | Event::TimedOut
+            | Event::BudgetExhausted => Super,
         }
     }
 

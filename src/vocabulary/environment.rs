@@ -7,7 +7,7 @@ use super::spec::ToolSpec;
 use super::wire::words;
 
 /// What resolution found. The order of lists is the order in which things are asked.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Environment {
@@ -32,7 +32,7 @@ pub struct Environment {
 }
 
 /// A gate: plugin code that may hold a call or a release back, never let more through (SPEC 7.8, 11).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Gate {
@@ -56,7 +56,7 @@ words! {
 }
 
 /// A hook: plugin code that is told of a point in the run and may stage commands (SPEC 12).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Hook {
@@ -87,7 +87,7 @@ words! {
 }
 
 /// A state key that may be written, with its policy (SPEC 12).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StateKey {

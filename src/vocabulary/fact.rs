@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::ids::{FactId, ToolCallId};
 
 /// What a tool's executor reports as one fact.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Statement {

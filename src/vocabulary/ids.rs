@@ -180,11 +180,39 @@ fn malformed(text: &str, expected: &'static str) -> MalformedId {
     MalformedId { text: text.chars().take(40).collect(), expected }
 }
 
+/// An id's text on the stack: ids stand in every record several times.
+struct Spelt {
+    bytes: [u8; RunId::BYTES_MAX],
+    filled: usize,
+}
+
+impl Spelt {
+    fn of(id: &impl fmt::Display) -> Self {
+        let mut spelt = Self { bytes: [0; RunId::BYTES_MAX], filled: 0 };
+        // No id is longer than the longest run id, so there is always room.
+        let _ = fmt::Write::write_fmt(&mut spelt, format_args!("{id}"));
+        spelt
+    }
+
+    fn as_str(&self) -> &str {
+        self.bytes.get(..self.filled).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default()
+    }
+}
+
+impl fmt::Write for Spelt {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.filled + text.len();
+        self.bytes.get_mut(self.filled..end).ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.filled = end;
+        Ok(())
+    }
+}
+
 macro_rules! text_on_the_wire {
     ($($name:ident, $pattern:literal;)*) => { $(
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                serializer.serialize_str(Spelt::of(self).as_str())
             }
         }
 

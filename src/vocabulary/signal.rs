@@ -175,6 +175,54 @@ pub enum Signal {
     },
 }
 
+macro_rules! tags {
+    ($( $variant:ident = $tag:literal ),* $(,)?) => {
+        impl Signal {
+            /// Every `type` on the wire, in declaration order.
+            pub const TAGS: &'static [&'static str] = &[ $( $tag ),* ];
+
+            /// The `type` of this signal on the wire.
+            #[must_use]
+            pub const fn tag(&self) -> &'static str {
+                match self { $( Self::$variant { .. } => $tag ),* }
+            }
+        }
+    };
+}
+
+tags! {
+    EnvironmentFixed = "environment_fixed",
+    ResponseAccepted = "response_accepted",
+    RetryScheduled = "retry_scheduled",
+    ModelReplaced = "model_replaced",
+    BatchOpened = "batch_opened",
+    CallClosed = "call_closed",
+    CallIndeterminate = "call_indeterminate",
+    BatchClosed = "batch_closed",
+    FactsObserved = "facts_observed",
+    BudgetMarked = "budget_marked",
+    BudgetUnmarked = "budget_unmarked",
+    BudgetExhausted = "budget_exhausted",
+    ToolsWithdrawn = "tools_withdrawn",
+    InformationSaturated = "information_saturated",
+    StopDelivered = "stop_delivered",
+    ProtocolViolated = "protocol_violated",
+    ViolationLimitReached = "violation_limit_reached",
+    CollectionStopped = "collection_stopped",
+    DraftCompleted = "draft_completed",
+    DraftInvalid = "draft_invalid",
+    RepairAsked = "repair_asked",
+    RepairFailed = "repair_failed",
+    ExecutionFailed = "execution_failed",
+    EvidenceHeld = "evidence_held",
+    EvidenceViolated = "evidence_violated",
+    SemanticsHeld = "semantics_held",
+    SemanticsRefused = "semantics_refused",
+    GateBlocked = "gate_blocked",
+    ReleaseDecided = "release_decided",
+    RunEnded = "run_ended",
+}
+
 words! {
     /// A budget that can be met at the model gate.
     pub enum BudgetLimit {

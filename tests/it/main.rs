@@ -2,8 +2,17 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[macro_use]
+mod support;
+
 #[cfg(feature = "cli")]
 mod any_scenario;
+#[cfg(feature = "cli")]
+mod command_line;
+mod damage;
+mod floors;
+mod forgery;
+mod machines;
 #[cfg(feature = "cli")]
 mod run_command;
 #[cfg(feature = "cli")]
@@ -14,3 +23,4 @@ mod shared;
 mod transcript_reader;
 #[cfg(feature = "cli")]
 mod transcripts;
+mod wire;

@@ -2,20 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 
 use portcullis::adapters::scenario::{Event, Play, PlayError, Scenario};
 use portcullis::engine::Ending;
 use portcullis::history::{Policy, replay};
 use proptest::prelude::*;
 
-fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
-}
+use crate::support::{assert_generated, project};
 
 /// Every example: its name and its text.
 fn examples() -> Vec<(String, String)> {
-    let entries = std::fs::read_dir(folder("examples")).unwrap();
+    let entries = std::fs::read_dir(project("examples")).unwrap();
     let mut found: Vec<_> = entries
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
@@ -111,7 +108,7 @@ fn the_examples_hold_the_rows_the_nine_scenarios_and_the_five_combinations_by_na
     }
     for number in 1..=20u8 {
         let name = names.iter().find(|name| name.starts_with(&format!("row-{number:02}-"))).unwrap();
-        let text = std::fs::read_to_string(folder("examples").join(format!("{name}.json"))).unwrap();
+        let text = std::fs::read_to_string(project("examples").join(format!("{name}.json"))).unwrap();
         assert_eq!(scenario(&text).expect.unwrap().row, number, "{name}");
     }
 }
@@ -133,17 +130,12 @@ fn schema() -> String {
 
 #[test]
 fn the_published_schema_is_that_of_the_code() {
-    let path = folder("docs/scenario.schema.json");
-    if std::env::var_os("PORTCULLIS_BLESS").is_some() {
-        std::fs::write(&path, schema()).unwrap();
-    }
-    let published = std::fs::read_to_string(&path).unwrap();
-    assert!(published == schema(), "they differ: run the test again with PORTCULLIS_BLESS=1");
+    assert_generated("docs/scenario.schema.json", &schema());
 }
 
 #[test]
 fn the_scenario_in_the_documentation_ends_as_it_says() {
-    let page = std::fs::read_to_string(folder("docs/scenario.md")).unwrap();
+    let page = std::fs::read_to_string(project("docs/scenario.md")).unwrap();
     let blocks: Vec<_> = page.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     let whole: Vec<_> = blocks.iter().filter(|block| block.contains("\"spec\"")).collect();
     assert!(!whole.is_empty(), "the page shows no scenario");

@@ -19,6 +19,19 @@ pub(crate) struct Closing {
     pub(crate) facts: Vec<Statement>,
 }
 
+/// A closing with its digest, which every record shows until the batch is published.
+#[derive(Debug, Clone)]
+pub(crate) struct Staged {
+    pub(crate) closing: Closing,
+    pub(crate) digest: Digest,
+}
+
+impl From<Closing> for Staged {
+    fn from(closing: Closing) -> Self {
+        Self { digest: closing.digest(), closing }
+    }
+}
+
 /// What the model is told beside a code: where and what, never a library's wording.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub(crate) struct Remark {
@@ -70,16 +83,14 @@ impl Closing {
     /// Of code, text and facts.
     pub(crate) fn digest(&self) -> Digest {
         let code = self.code.map_or("", ObservationCode::word);
-        let facts = Digest::of(
-            "portcullis.staged.1",
-            &self.facts.iter().map(|fact| fact.statement.as_bytes()).collect::<Vec<_>>(),
-        );
-        Digest::of("portcullis.closing.1", &[code.as_bytes(), self.text.as_bytes(), facts.as_bytes()])
+        let said = [code.as_bytes(), self.text.as_bytes()];
+        let statements = self.facts.iter().map(|fact| fact.statement.as_bytes());
+        Digest::of("portcullis.closing.1", &said.into_iter().chain(statements).collect::<Vec<_>>())
     }
 }
 
 /// What an invocation that returned is closed with (SPEC 7, results).
-pub(crate) fn after_success(plan: &Plan, limits: &Limits, output: ToolOutput) -> Closing {
+pub(crate) fn after_success(plan: &Plan, limits: &Limits, output: &ToolOutput) -> Closing {
     let size = output.content().len() as u64;
     if size > plan.tool.spec.result_bytes_max {
         let note = format!("{size} bytes, at most {} are taken", plan.tool.spec.result_bytes_max);
@@ -87,14 +98,14 @@ pub(crate) fn after_success(plan: &Plan, limits: &Limits, output: ToolOutput) ->
     }
     match output {
         ToolOutput::Error { content } => {
-            Closing { code: Some(ObservationCode::ToolResultError), text: content, facts: Vec::new() }
+            Closing { code: Some(ObservationCode::ToolResultError), text: content.clone(), facts: Vec::new() }
         }
         ToolOutput::Success { content, facts } => {
             if !plan.tool.spec.evidence {
-                return Closing { code: None, text: content, facts: Vec::new() };
+                return Closing { code: None, text: content.clone(), facts: Vec::new() };
             }
-            match projection::project(&plan.tool.spec.projection, limits, &content, &facts) {
-                Ok(facts) => Closing { code: None, text: content, facts },
+            match projection::project(&plan.tool.spec.projection, limits, content, facts) {
+                Ok(facts) => Closing { code: None, text: content.clone(), facts },
                 Err(reason) => Closing::coded(ObservationCode::ProjectionFailed, Remark::text(reason)),
             }
         }

@@ -18,7 +18,7 @@ use crate::vocabulary::ids::{Ask, Ticket, ToolCallId};
 use crate::vocabulary::json::Json;
 use crate::vocabulary::tool::{Concurrency, ObservationCode};
 
-pub(crate) use closing::{Closing, Remark, after_failure, after_success};
+pub(crate) use closing::{Closing, Remark, Staged, after_failure, after_success};
 pub(crate) use triage::{Triage, TriagedCall, Verdict, is_held, plan_edited};
 
 /// The calls of one response.
@@ -44,7 +44,7 @@ pub struct Call {
     /// How many unknown effects of the same plan a person knew of when they allowed it (SPEC 7.6).
     pub cleared: Option<u32>,
     /// The closing observation, staged until the batch is published.
-    pub(crate) closing: Option<Closing>,
+    pub(crate) closing: Option<Staged>,
 }
 
 /// A tool and the arguments that it will be called with.
@@ -61,7 +61,7 @@ pub struct Plan {
 }
 
 /// Effects that nobody knows the outcome of, by plan (SPEC 7.6).
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Unknowns(BTreeMap<Digest, u32>);
 
 impl Unknowns {
@@ -174,7 +174,7 @@ impl Call {
     /// Why it is not an ordinary success, once it is closed.
     #[must_use]
     pub fn code(&self) -> Option<ObservationCode> {
-        self.closing.as_ref().and_then(|closing| closing.code)
+        self.closing.as_ref().and_then(|staged| staged.closing.code)
     }
 
     /// Whether it has its closing observation.
@@ -225,7 +225,7 @@ impl Serialize for Call {
             phase: &self.phase,
             plan: self.plan.as_ref().map(|plan| plan.digest),
             cleared: self.cleared,
-            closing: self.closing.as_ref().map(Closing::digest),
+            closing: self.closing.as_ref().map(|staged| staged.digest),
         }
         .serialize(serializer)
     }

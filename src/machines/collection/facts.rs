@@ -70,6 +70,12 @@ impl Facts {
         self.running.unwrap_or(Digest::ZERO)
     }
 
+    /// What was said before: statements and keys, by tool. A fact is new when it is not among them.
+    #[cfg(feature = "testkit")]
+    pub(crate) const fn known(&self) -> &BTreeSet<Digest> {
+        &self.known
+    }
+
     /// The proof that something was observed.
     #[must_use]
     pub(crate) fn proof(&self) -> Option<ObservedFacts> {

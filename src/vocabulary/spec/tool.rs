@@ -10,7 +10,7 @@ use crate::vocabulary::tool::{Concurrency, OnIndeterminate, Recovery};
 use crate::vocabulary::wire::tagged;
 
 /// One tool: what it takes, what it gives and how it may be treated.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ToolSpec {
@@ -147,7 +147,7 @@ tagged! {
 }
 
 /// A server whose tools join at resolution. Replaying never contacts it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ToolSource {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::super::*;
 
 /// Any value, about five levels deep at most.
-pub fn any_json() -> impl Strategy<Value = Json> {
+pub(super) fn any_json() -> impl Strategy<Value = Json> {
     any_scalar().prop_recursive(5, 48, 6, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..6).prop_map(Json::Array),
@@ -17,7 +17,7 @@ pub fn any_json() -> impl Strategy<Value = Json> {
 }
 
 /// Any array, object or string: the values whose every cut is noticed.
-pub fn any_delimited() -> impl Strategy<Value = Json> {
+pub(super) fn any_delimited() -> impl Strategy<Value = Json> {
     prop_oneof![
         any_text().prop_map(Json::String),
         any_json().prop_map(|json| Json::Array(vec![json])),
@@ -35,7 +35,7 @@ fn any_scalar() -> impl Strategy<Value = Json> {
     ]
 }
 
-pub fn any_integer() -> impl Strategy<Value = Integer> {
+pub(super) fn any_integer() -> impl Strategy<Value = Integer> {
     const EDGES: [i128; 9] = [
         0,
         -1,
@@ -55,7 +55,7 @@ pub fn any_integer() -> impl Strategy<Value = Integer> {
     ]
 }
 
-pub fn any_double() -> impl Strategy<Value = Double> {
+pub(super) fn any_double() -> impl Strategy<Value = Double> {
     const EDGES: [f64; 12] = [
         0.0,
         -0.0,
@@ -80,7 +80,7 @@ pub fn any_double() -> impl Strategy<Value = Double> {
 }
 
 /// Text rich in what needs an escape, in surrogate pairs, and in runs longer than eight bytes.
-pub fn any_text() -> impl Strategy<Value = String> {
+pub(super) fn any_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => "[a-z]{0,20}",
         1 => any::<char>().prop_map(String::from),
@@ -94,7 +94,7 @@ pub fn any_text() -> impl Strategy<Value = String> {
 
 /// A value and one of its spellings: white space anywhere, any character escaped, members in any
 /// order.
-pub fn any_spelling() -> impl Strategy<Value = (Json, String)> {
+pub(super) fn any_spelling() -> impl Strategy<Value = (Json, String)> {
     (any_json(), prop::collection::vec(any::<u8>(), 1..40)).prop_map(|(json, choices)| {
         let mut speller = Speller { text: String::new(), choices, next: 0 };
         speller.value(&json);
@@ -183,7 +183,7 @@ impl Speller {
 }
 
 /// A good text with a few of its characters replaced, removed, added or doubled.
-pub fn any_mutation() -> impl Strategy<Value = String> {
+pub(super) fn any_mutation() -> impl Strategy<Value = String> {
     let edits = prop::collection::vec((any::<prop::sample::Index>(), 0..5_u8, any_scrap()), 1..4);
     (any_spelling(), edits).prop_map(|((_, text), edits)| {
         let mut characters: Vec<char> = text.chars().collect();

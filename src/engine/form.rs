@@ -1,0 +1,115 @@
+//! Limits of form and size: what breaks one is malformed, whatever state the run is in (SPEC 5).
+
+use super::admission::{Admission, Objection};
+use crate::vocabulary::input::{Decision, GateAnswer, Input, Reconciliation};
+use crate::vocabulary::json::{DEPTH_MAX, Json};
+use crate::vocabulary::llm::Content;
+use crate::vocabulary::refusal::RefusalKind;
+use crate::vocabulary::spec::Limits;
+use crate::vocabulary::tool::ToolOutput;
+
+/// Checks one input against the run's limits.
+pub(crate) fn check(limits: &Limits, input: &Input) -> Admission {
+    match input {
+        Input::ModelResponded { content, .. } => check_content(limits, content),
+        Input::ToolCompleted { output, .. } => check_output(limits, output),
+        Input::ToolReconciled { by, outcome, .. } => {
+            check_note(limits, by)?;
+            match outcome {
+                Reconciliation::Applied { output } => check_output(limits, output),
+                Reconciliation::NotApplied | Reconciliation::Unknown => Ok(()),
+            }
+        }
+        Input::DecisionGiven { by, decision, .. } => {
+            check_note(limits, by)?;
+            match decision {
+                Decision::Allow | Decision::Deny { note: None } => Ok(()),
+                Decision::AllowWith { arguments } => check_depth(arguments),
+                Decision::Deny { note: Some(note) } => check_note(limits, note),
+            }
+        }
+        Input::GateAnswered { answer, .. } => match answer {
+            GateAnswer::Block { reason: Some(reason) } => check_note(limits, reason),
+            GateAnswer::SetResult { content } => check_text(limits, content),
+            GateAnswer::Allow | GateAnswer::Block { reason: None } | GateAnswer::Confirm { .. } => Ok(()),
+        },
+        Input::CancelRequested { by: note, .. }
+        | Input::ExecutionCrashed { origin: note }
+        | Input::ReleaseDelivered { receipt: note } => check_note(limits, note),
+        Input::DeadlineElapsed { displaced: Some(displaced) } => check_displaced(limits, displaced),
+        Input::RunStarted { .. }
+        | Input::EnvironmentResolved { .. }
+        | Input::ResolutionFailed { .. }
+        | Input::ModelFailed { .. }
+        | Input::BackoffElapsed { .. }
+        | Input::ToolsDispatched { .. }
+        | Input::ToolFailed { .. }
+        | Input::ToolTimedOut { .. }
+        | Input::NestedCallRequested { .. }
+        | Input::NestedCompleted { .. }
+        | Input::GateFailed { .. }
+        | Input::HookAnswered { .. }
+        | Input::HookFailed { .. }
+        | Input::TicketExpired { .. }
+        | Input::SemanticsJudged { .. }
+        | Input::SemanticsFailed { .. }
+        | Input::DeadlineElapsed { displaced: None }
+        | Input::RunRecovered { .. }
+        | Input::TailRepaired { .. } => Ok(()),
+    }
+}
+
+fn malformed(reason: impl Into<String>) -> Admission {
+    Err(Objection { kind: RefusalKind::Malformed, machine: "engine", reason: Some(reason.into()) })
+}
+
+fn check_content(limits: &Limits, content: &Content) -> Admission {
+    let text = content.text.as_ref().map_or(0, String::len);
+    let calls: usize = content.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
+    let opaque = content.opaque.as_ref().map_or(0, |opaque| opaque.to_text().len());
+    let bytes = (text + calls + opaque) as u64;
+    if bytes > limits.response_bytes_max {
+        return malformed(format!("a response of {bytes} bytes, over limits.response_bytes_max"));
+    }
+    if content.calls.len() > limits.calls_in_response_max as usize {
+        return malformed(format!("{} calls, over limits.calls_in_response_max", content.calls.len()));
+    }
+    content.opaque.as_ref().map_or(Ok(()), check_depth)
+}
+
+fn check_output(limits: &Limits, output: &ToolOutput) -> Admission {
+    check_text(limits, output.content())?;
+    match output {
+        ToolOutput::Success { facts, .. } => facts.iter().try_for_each(check_depth),
+        ToolOutput::Error { .. } => Ok(()),
+    }
+}
+
+fn check_text(limits: &Limits, text: &str) -> Admission {
+    if text.len() as u64 > limits.line_bytes_max {
+        return malformed(format!("a result of {} bytes, over limits.line_bytes_max", text.len()));
+    }
+    Ok(())
+}
+
+fn check_note(limits: &Limits, note: &str) -> Admission {
+    if note.len() as u64 > limits.note_bytes_max {
+        return malformed(format!("{} bytes of remark, over limits.note_bytes_max", note.len()));
+    }
+    Ok(())
+}
+
+/// What comes over the wire is never deeper; what an embedder builds in memory may be.
+fn check_depth(json: &Json) -> Admission {
+    if json.depth() > DEPTH_MAX {
+        return malformed(format!("JSON deeper than {DEPTH_MAX}"));
+    }
+    Ok(())
+}
+
+fn check_displaced(limits: &Limits, displaced: &Input) -> Admission {
+    if matches!(displaced, Input::DeadlineElapsed { .. } | Input::RunStarted { .. }) {
+        return malformed(format!("`{}` cannot be displaced", displaced.tag()));
+    }
+    check(limits, displaced)
+}

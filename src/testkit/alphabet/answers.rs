@@ -1,0 +1,207 @@
+//! The reports that a state accepts: every answer on the menu to everything outstanding, and what may come
+//! at any time.
+
+use super::Report;
+use crate::engine::{Engine, Request};
+use crate::testkit::world::{Menu, Output, World};
+use crate::vocabulary::effect::{Effect, GateSubject, TimerKind};
+use crate::vocabulary::fact::Statement;
+use crate::vocabulary::ids::{Ask, JudgeCallId, ModelCallId, Ticket, ToolCallId};
+use crate::vocabulary::input::{CancelOrigin, GateAnswer, Input, LiveTool};
+use crate::vocabulary::llm::{self, Content};
+use crate::vocabulary::tool::ToolOutput;
+
+/// Every report on the world's menu that the engine must accept now, in a fixed order.
+#[must_use]
+pub fn answers(engine: &Engine, world: &World) -> Vec<Report> {
+    let decider = engine.decider();
+    let Some(clock) = decider.clock() else {
+        return world.start().map(|input| vec![Report { at_ms: 0, input }]).unwrap_or_default();
+    };
+    let outstanding = engine.outstanding();
+    let lapsed = lapsed(&outstanding, clock.at_ms());
+    let mut reports = Answers { at_ms: clock.at_ms(), menu: &world.menu, lapsed, reports: Vec::new() };
+    for effect in &outstanding {
+        reports.effect(effect);
+    }
+    let first = reports.reports.first().map(|report| report.input.clone());
+    if !engine.run_state().is_terminal() {
+        reports.any_time(clock.deadline_ms(), first);
+    }
+    if !outstanding.is_empty() && decider.epoch() < world.recoveries_max {
+        reports.takeovers(decider.epoch().saturating_add(1), engine, world);
+    }
+    reports.repair(decider.records());
+    reports.reports
+}
+
+struct Answers<'a> {
+    at_ms: u64,
+    menu: &'a Menu,
+    lapsed: Vec<String>,
+    reports: Vec<Report>,
+}
+
+/// Tickets whose time is up: their expiry is due, and a decision comes too late.
+pub(super) fn lapsed(outstanding: &[Request], at_ms: u64) -> Vec<String> {
+    let lapsed = |effect: &Request| {
+        if let Effect::StartTimer { kind: TimerKind::TicketExpiry, of, due_ms } = effect {
+            (*due_ms <= at_ms).then(|| of.clone())
+        } else {
+            None
+        }
+    };
+    outstanding.iter().filter_map(lapsed).collect()
+}
+
+impl Answers<'_> {
+    fn push(&mut self, input: Input) {
+        self.reports.push(Report { at_ms: self.at_ms, input });
+    }
+
+    fn effect(&mut self, effect: &Request) {
+        match effect {
+            Effect::ResolveEnvironment => self.resolution(),
+            Effect::CallModel { call, attempt, .. } => self.model(*call, *attempt),
+            Effect::StartTimer { kind, of, due_ms } => self.timer(*kind, of, *due_ms),
+            Effect::AskGate { ask, about: GateSubject::Tool { .. }, .. } => self.gate(*ask, &self.menu.tool_gates),
+            Effect::AskGate { ask, about: GateSubject::Release { .. }, .. } => {
+                self.gate(*ask, &self.menu.release_gates);
+            }
+            Effect::DispatchTools { calls } => self.push(Input::ToolsDispatched { calls: calls.clone() }),
+            Effect::InvokeTool { call, attempt, .. } => self.invocation(*call, *attempt),
+            Effect::AwaitDecision { ticket, .. } => self.person(ticket),
+            Effect::ReconcileTool { call, .. } => self.reconciliation(*call),
+            Effect::JudgeSemantics { call, attempt, draft } => self.judge(*call, *attempt, *draft),
+            Effect::Publish { .. } => self.push(Input::ReleaseDelivered { receipt: "taken".to_owned() }),
+            // Nothing of these is outstanding before hooks and nested calls are alive.
+            Effect::CallHook { .. } | Effect::AdmitNested { .. } | Effect::DenyNested { .. } => {}
+            Effect::AbortInFlight => {}
+        }
+    }
+
+    fn resolution(&mut self) {
+        for environment in &self.menu.environments {
+            self.push(Input::EnvironmentResolved { environment: Box::new(environment.clone()) });
+        }
+        for error in &self.menu.unresolved {
+            self.push(Input::ResolutionFailed { error: error.clone() });
+        }
+    }
+
+    fn model(&mut self, call: ModelCallId, attempt: u32) {
+        let usage = self.menu.usage;
+        for (text, finish) in &self.menu.drafts {
+            let content = Content { text: Some(text.clone()), ..Content::default() };
+            self.push(Input::ModelResponded { call, attempt, content, finish: *finish, usage });
+        }
+        for (calls, finish) in &self.menu.batches {
+            let content = Content { calls: calls.clone(), ..Content::default() };
+            self.push(Input::ModelResponded { call, attempt, content, finish: *finish, usage });
+        }
+        for error in &self.menu.model_errors {
+            self.push(Input::ModelFailed { call, attempt, error: error.clone(), usage: None });
+        }
+    }
+
+    /// A timer reports when it is due; `of` names a call and its attempt, or a ticket.
+    fn timer(&mut self, kind: TimerKind, of: &str, due_ms: u64) {
+        let at_ms = self.at_ms.max(due_ms);
+        if let Some(input) = timer_input(kind, of) {
+            self.reports.push(Report { at_ms, input });
+        }
+    }
+
+    fn gate(&mut self, ask: Ask, menu: &[GateAnswer]) {
+        for answer in menu {
+            self.push(Input::GateAnswered { ask, answer: answer.clone() });
+        }
+        self.push(Input::GateFailed { ask });
+    }
+
+    fn invocation(&mut self, call: ToolCallId, attempt: u32) {
+        for output in &self.menu.outputs {
+            let output = match output {
+                Output::Fresh => fresh(call),
+                Output::Given(output) => output.clone(),
+            };
+            self.push(Input::ToolCompleted { call, attempt, output });
+        }
+        for error in &self.menu.tool_errors {
+            self.push(Input::ToolFailed { call, attempt, error: error.clone() });
+        }
+    }
+
+    fn person(&mut self, ticket: &Ticket) {
+        if self.lapsed.contains(&ticket.0) {
+            return;
+        }
+        for decision in &self.menu.decisions {
+            let (ticket, decision) = (ticket.clone(), decision.clone());
+            self.push(Input::DecisionGiven { ticket, by: "a person".to_owned(), decision });
+        }
+    }
+
+    fn reconciliation(&mut self, call: ToolCallId) {
+        for outcome in &self.menu.reconciliations {
+            self.push(Input::ToolReconciled { call, by: "a person".to_owned(), outcome: outcome.clone() });
+        }
+    }
+
+    fn judge(&mut self, call: JudgeCallId, attempt: u32, draft: crate::vocabulary::digest::Digest) {
+        for verdict in &self.menu.verdicts {
+            let usage = Some(self.menu.usage);
+            self.push(Input::SemanticsJudged { call, attempt, draft, verdict: *verdict, usage });
+        }
+        let error = llm::Error::Timeout { message: "the judge is silent".to_owned() };
+        self.push(Input::SemanticsFailed { call, attempt, draft, error });
+    }
+
+    /// A cancellation, a crash, the deadline, and a report that comes too late and is carried by it.
+    fn any_time(&mut self, deadline_ms: Option<u64>, first: Option<Input>) {
+        self.push(Input::CancelRequested { by: "a person".to_owned(), origin: CancelOrigin::Caller });
+        self.push(Input::ExecutionCrashed { origin: "driver".to_owned() });
+        if let Some(at_ms) = deadline_ms {
+            self.reports.push(Report { at_ms, input: Input::DeadlineElapsed { displaced: None } });
+            self.reports.extend(first.map(|input| Report { at_ms, input }));
+        }
+    }
+
+    /// A driver takes the run over, with every tool alive as it was declared, or with none.
+    fn takeovers(&mut self, epoch: u64, engine: &Engine, world: &World) {
+        let declared = world.menu.environments.iter().flat_map(|environment| &environment.tools);
+        let tools: Vec<LiveTool> =
+            declared.map(|tool| LiveTool { name: tool.name.clone(), recovery: tool.recovery_mode() }).collect();
+        let executing = engine.batch().is_some();
+        if executing && !tools.is_empty() {
+            self.push(Input::RunRecovered { epoch, tools });
+        }
+        self.push(Input::RunRecovered { epoch, tools: Vec::new() });
+    }
+
+    fn repair(&mut self, ordinal: u64) {
+        let digest = crate::vocabulary::digest::Digest::ZERO;
+        self.push(Input::TailRepaired { ordinal, bytes: 1, digest });
+    }
+}
+
+/// The input by which a timer reports.
+pub(super) fn timer_input(kind: TimerKind, of: &str) -> Option<Input> {
+    let named = of.split_once('/').and_then(|(call, attempt)| Some((call, attempt.parse().ok()?)));
+    Some(match kind {
+        TimerKind::Deadline => Input::DeadlineElapsed { displaced: None },
+        TimerKind::TicketExpiry => Input::TicketExpired { ticket: Ticket(of.to_owned()) },
+        TimerKind::Backoff => {
+            let (call, attempt) = named?;
+            Input::BackoffElapsed { call: call.parse().ok()?, attempt }
+        }
+        TimerKind::ToolTimeout => {
+            let (call, attempt) = named?;
+            Input::ToolTimedOut { call: call.parse().ok()?, attempt }
+        }
+    })
+}
+
+fn fresh(call: ToolCallId) -> ToolOutput {
+    ToolOutput::facts("seen", [Statement { statement: format!("seen by {call}"), key: None }])
+}

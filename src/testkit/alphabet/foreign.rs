@@ -1,0 +1,216 @@
+//! The reports that a state must refuse: malformed, out of phase, for calls that are not there, repeated,
+//! early, or too late.
+
+use super::Report;
+use super::answers::{lapsed, timer_input};
+use crate::engine::Engine;
+use crate::testkit::world::World;
+use crate::vocabulary::digest::Digest;
+use crate::vocabulary::effect::{Effect, TimerKind};
+use crate::vocabulary::environment::Environment;
+use crate::vocabulary::failure::ResolutionError;
+use crate::vocabulary::ids::{Ask, JudgeCallId, ModelCallId, NestedCallId, Ticket, ToolCallId};
+use crate::vocabulary::input::{CancelOrigin, Decision, GateAnswer, Input, NestedKind, Reconciliation, Verdict};
+use crate::vocabulary::llm::{self, Content, FinishReason, Usage};
+use crate::vocabulary::tool::{ToolError, ToolOutput};
+
+const NO_MODEL_CALL: ModelCallId = ModelCallId(9_999);
+const NO_JUDGE_CALL: JudgeCallId = JudgeCallId(9_999);
+const NO_TOOL_CALL: ToolCallId = ToolCallId { round: 9_999, index: 0 };
+const NO_ASK: Ask = Ask(9_999);
+
+/// Reports that the engine must refuse now, in a fixed order. `last` is the report that led here: it must be
+/// refused when it comes again, and when it comes again with another body.
+#[must_use]
+pub fn foreign(engine: &Engine, world: &World, last: Option<&Report>) -> Vec<Report> {
+    let at_ms = engine.decider().clock().map_or(0, |clock| clock.at_ms());
+    let mut inputs = nowhere();
+    inputs.extend(neighbours(engine));
+    inputs.extend(malformed(world));
+    match engine.run_state() {
+        state if state.is_terminal() => inputs.extend(after_the_end()),
+        _ => inputs.extend(before_the_end(engine)),
+    }
+    if engine.run_id().is_some() {
+        inputs.extend(world.start());
+    }
+    let mut reports: Vec<Report> = inputs.into_iter().map(|input| Report { at_ms, input }).collect();
+    reports.extend(early_timers(engine, at_ms));
+    reports.extend(last.into_iter().flat_map(repetitions));
+    reports
+}
+
+/// One of each kind, about something that no run here has.
+fn nowhere() -> Vec<Input> {
+    let (call, attempt) = (NO_MODEL_CALL, 1);
+    let error = || llm::Error::Provider { message: "late".to_owned() };
+    let nested = NestedCallId { parent: NO_TOOL_CALL, index: 0 };
+    vec![
+        answer(call, attempt),
+        Input::ModelFailed { call, attempt, error: error(), usage: None },
+        Input::BackoffElapsed { call, attempt },
+        Input::ToolsDispatched { calls: vec![NO_TOOL_CALL] },
+        Input::ToolCompleted { call: NO_TOOL_CALL, attempt, output: ToolOutput::text("late") },
+        Input::ToolFailed { call: NO_TOOL_CALL, attempt, error: ToolError::Execution { message: "late".to_owned() } },
+        Input::ToolTimedOut { call: NO_TOOL_CALL, attempt },
+        Input::NestedCallRequested {
+            parent: NO_TOOL_CALL,
+            attempt,
+            nested,
+            kind: NestedKind::Model,
+            tool: None,
+            arguments: None,
+        },
+        Input::NestedCompleted { nested, usage: None },
+        Input::GateAnswered { ask: NO_ASK, answer: GateAnswer::Allow },
+        Input::GateFailed { ask: NO_ASK },
+        Input::HookAnswered { ask: NO_ASK, commands: Vec::new(), context: None },
+        Input::HookFailed { ask: NO_ASK },
+        decision("nobody's"),
+        Input::TicketExpired { ticket: Ticket("nobody's".to_owned()) },
+        Input::SemanticsJudged {
+            call: NO_JUDGE_CALL,
+            attempt,
+            draft: Digest::ZERO,
+            verdict: Verdict::Supported,
+            usage: None,
+        },
+        Input::SemanticsFailed { call: NO_JUDGE_CALL, attempt, draft: Digest::ZERO, error: error() },
+        Input::RunRecovered { epoch: 0, tools: Vec::new() },
+        Input::ToolReconciled { call: NO_TOOL_CALL, by: "a person".to_owned(), outcome: Reconciliation::NotApplied },
+        Input::TailRepaired { ordinal: u64::MAX, bytes: 1, digest: Digest::ZERO },
+    ]
+}
+
+/// The outstanding calls, under an attempt that is not open, and tickets whose time is up.
+fn neighbours(engine: &Engine) -> Vec<Input> {
+    let mut inputs = Vec::new();
+    let outstanding = engine.outstanding();
+    let at_ms = engine.decider().clock().map_or(0, |clock| clock.at_ms());
+    inputs.extend(lapsed(&outstanding, at_ms).iter().map(|ticket| decision(ticket)));
+    for effect in outstanding {
+        match effect {
+            Effect::CallModel { call, attempt, .. } => inputs.push(answer(call, attempt.saturating_add(1))),
+            Effect::InvokeTool { call, attempt, .. } => {
+                let attempt = attempt.saturating_add(1);
+                inputs.push(Input::ToolCompleted { call, attempt, output: ToolOutput::text("late") });
+            }
+            Effect::JudgeSemantics { call, attempt, .. } => {
+                let (draft, verdict) = (Digest::ZERO, Verdict::Supported);
+                inputs.push(Input::SemanticsJudged { call, attempt, draft, verdict, usage: None });
+            }
+            Effect::DispatchTools { mut calls } => {
+                calls.push(NO_TOOL_CALL);
+                inputs.push(Input::ToolsDispatched { calls });
+            }
+            Effect::ResolveEnvironment
+            | Effect::StartTimer { .. }
+            | Effect::AskGate { .. }
+            | Effect::CallHook { .. }
+            | Effect::AdmitNested { .. }
+            | Effect::DenyNested { .. }
+            | Effect::AwaitDecision { .. }
+            | Effect::ReconcileTool { .. }
+            | Effect::AbortInFlight
+            | Effect::Publish { .. } => {}
+        }
+    }
+    inputs
+}
+
+/// Reports that break a limit of the spec.
+fn malformed(world: &World) -> Vec<Input> {
+    let long = usize::try_from(world.spec.limits.note_bytes_max.saturating_add(1)).unwrap_or(0);
+    vec![
+        Input::CancelRequested { by: "x".repeat(long), origin: CancelOrigin::Caller },
+        Input::DeadlineElapsed { displaced: Some(Box::new(Input::DeadlineElapsed { displaced: None })) },
+    ]
+    .into_iter()
+    .chain(world.start_with(String::new()))
+    .collect()
+}
+
+fn after_the_end() -> Vec<Input> {
+    vec![
+        Input::CancelRequested { by: "a person".to_owned(), origin: CancelOrigin::Caller },
+        Input::ExecutionCrashed { origin: "driver".to_owned() },
+        Input::DeadlineElapsed { displaced: None },
+        Input::EnvironmentResolved { environment: Box::default() },
+        Input::ResolutionFailed { error: ResolutionError::DependencyCycle },
+    ]
+}
+
+fn before_the_end(engine: &Engine) -> Vec<Input> {
+    let mut inputs = vec![Input::ReleaseDelivered { receipt: "early".to_owned() }];
+    let waits = |effect: &Effect<_>| matches!(effect, Effect::ResolveEnvironment);
+    if !engine.outstanding().iter().any(waits) {
+        inputs.push(Input::EnvironmentResolved { environment: Box::new(Environment::default()) });
+        inputs.push(Input::ResolutionFailed { error: ResolutionError::DependencyCycle });
+    }
+    inputs
+}
+
+/// Every armed timer, and the deadline, a millisecond too soon.
+fn early_timers(engine: &Engine, at_ms: u64) -> Vec<Report> {
+    let mut timers: Vec<(u64, Input)> = Vec::new();
+    for effect in engine.outstanding() {
+        if let Effect::StartTimer { kind, of, due_ms } = effect {
+            timers.extend(timer_input(kind, &of).map(|input| (due_ms, input)));
+        }
+    }
+    let deadline_ms = engine.decider().clock().and_then(|clock| clock.deadline_ms());
+    if let (Some(due_ms), false) = (deadline_ms, engine.run_state().is_terminal()) {
+        timers.extend(timer_input(TimerKind::Deadline, "run").map(|input| (due_ms, input)));
+    }
+    let early = |(due_ms, input): (u64, Input)| {
+        let soon = due_ms.checked_sub(1).filter(|soon| *soon >= at_ms)?;
+        let late = deadline_ms.is_some_and(|deadline| soon >= deadline);
+        (!late).then_some(Report { at_ms: soon, input })
+    };
+    timers.into_iter().filter_map(early).collect()
+}
+
+/// The same report again, and the same with another body; none for reports that may come again.
+fn repetitions(last: &Report) -> Vec<Report> {
+    let other = match &last.input {
+        Input::ModelResponded { call, attempt, .. } => Some(answer(*call, *attempt)),
+        Input::ToolCompleted { call, attempt, .. } => {
+            Some(Input::ToolCompleted { call: *call, attempt: *attempt, output: ToolOutput::text("another") })
+        }
+        Input::DecisionGiven { ticket, .. } => Some(decision(&ticket.0)),
+        Input::ReleaseDelivered { .. } => Some(Input::ReleaseDelivered { receipt: "another".to_owned() }),
+        Input::CancelRequested { .. } | Input::ExecutionCrashed { .. } | Input::DeadlineElapsed { .. } => None,
+        Input::RunStarted { .. }
+        | Input::EnvironmentResolved { .. }
+        | Input::ResolutionFailed { .. }
+        | Input::ModelFailed { .. }
+        | Input::BackoffElapsed { .. }
+        | Input::ToolsDispatched { .. }
+        | Input::ToolFailed { .. }
+        | Input::ToolTimedOut { .. }
+        | Input::NestedCallRequested { .. }
+        | Input::NestedCompleted { .. }
+        | Input::GateAnswered { .. }
+        | Input::GateFailed { .. }
+        | Input::HookAnswered { .. }
+        | Input::HookFailed { .. }
+        | Input::TicketExpired { .. }
+        | Input::SemanticsJudged { .. }
+        | Input::SemanticsFailed { .. }
+        | Input::RunRecovered { .. }
+        | Input::ToolReconciled { .. }
+        | Input::TailRepaired { .. } => None,
+    };
+    let at_ms = last.at_ms;
+    std::iter::once(last.input.clone()).chain(other).map(|input| Report { at_ms, input }).collect()
+}
+
+fn answer(call: ModelCallId, attempt: u32) -> Input {
+    let content = Content { text: Some("late".to_owned()), ..Content::default() };
+    Input::ModelResponded { call, attempt, content, finish: FinishReason::Stop, usage: Usage::default() }
+}
+
+fn decision(ticket: &str) -> Input {
+    let ticket = Ticket(ticket.to_owned());
+    Input::DecisionGiven { ticket, by: "somebody else".to_owned(), decision: Decision::Allow }
+}

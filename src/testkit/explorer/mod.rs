@@ -1,0 +1,94 @@
+//! The explorer: breadth first through every state that a world's reports can reach, refusals included. It
+//! steps the real engine and keeps nothing that a step did not give it (SPEC 13.9).
+//!
+//! After each step it asks for broken invariants and judges the ending, once by the engine's own table and
+//! once by the [reference](super::reference). Since it goes breadth first, the way to an offence is a
+//! shortest one.
+
+mod offence;
+mod search;
+mod worlds;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::alphabet::Report;
+use super::world::World;
+use crate::engine::Ending;
+use crate::engine::table::Row;
+
+pub use offence::{Fault, Offence};
+pub use worlds::worlds;
+
+/// What an exploration has seen so far.
+#[derive(Debug, Clone, Default)]
+pub struct Figures {
+    /// Different states, the one before the first input included.
+    pub states: u64,
+    /// Accepted reports: every one of them from every state.
+    pub transitions: u64,
+    /// Refused reports.
+    pub refusals: u64,
+    /// Refused reports, by the kind of their refusal.
+    pub refusals_by_kind: BTreeMap<&'static str, u64>,
+    /// Signals, by type.
+    pub signals: BTreeMap<&'static str, u64>,
+}
+
+/// An ending and a shortest way to it.
+#[derive(Debug, Clone)]
+pub struct Reached {
+    /// The ending.
+    pub ending: Ending,
+    /// Under which bounds.
+    pub world: &'static str,
+    /// The reports that lead to it, in order.
+    pub reports: Vec<Report>,
+}
+
+/// What was explored.
+#[derive(Debug, Clone, Default)]
+pub struct Exploration {
+    /// The figures, all worlds together.
+    pub figures: Figures,
+    /// Every distinct ending, as a tuple: the number of facts counts only as none or some.
+    pub endings: Vec<Reached>,
+}
+
+impl Exploration {
+    /// The rows that were reached, in order.
+    #[must_use]
+    pub fn rows(&self) -> BTreeSet<u8> {
+        self.endings.iter().map(|reached| reached.ending.row).collect()
+    }
+
+    /// The first reached ending that `table` does not admit.
+    #[must_use]
+    pub fn outside<'a>(&'a self, table: &[Row]) -> Option<&'a Reached> {
+        self.endings.iter().find(|reached| !table.iter().any(|row| row.admits(&reached.ending)))
+    }
+}
+
+/// How far to go.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// The longest way from `run_started`, in reports; a world's own budgets end it earlier.
+    pub depth: u32,
+}
+
+impl Bounds {
+    /// To the end: the worlds' budgets are the only bound.
+    pub const NONE: Self = Self { depth: u32::MAX };
+}
+
+/// Explores `worlds` one after the other. `seen` is told of the figures now and then.
+///
+/// # Errors
+/// The first offence: a broken invariant, an ending outside either table, a refusal that changed something,
+/// an answer that was refused, or a report that should have been.
+pub fn explore(worlds: &[World], bounds: Bounds, mut seen: impl FnMut(&Figures)) -> Result<Exploration, Box<Offence>> {
+    let mut exploration = Exploration::default();
+    for world in worlds {
+        search::search(world, bounds, &mut exploration, &mut seen)?;
+    }
+    Ok(exploration)
+}

@@ -1,0 +1,422 @@
+//! The worlds that together reach every row. Each is small in its own way: one set of bounds cannot reach
+//! every row (SPEC 13.9).
+
+use crate::testkit::world::{Menu, Output, World};
+use crate::vocabulary::environment::{Environment, Gate, GateOf};
+use crate::vocabulary::fact::Statement;
+use crate::vocabulary::failure::ResolutionError;
+use crate::vocabulary::input::{Decision, GateAnswer, Reconciliation, Verdict};
+use crate::vocabulary::json::Json;
+use crate::vocabulary::llm::{self, FinishReason, ToolRequest, Usage};
+use crate::vocabulary::spec::{Assessment, DraftFormat, JudgePolicy, ModelSpec, Spec, ToolSpec};
+use crate::vocabulary::tool::{Concurrency, OnIndeterminate, Recovery, ToolError, ToolOutput};
+
+/// Every world, in a fixed order.
+#[must_use]
+pub fn worlds() -> Vec<World> {
+    vec![
+        resolution(),
+        no_budget(),
+        drafts(),
+        plain_text(),
+        results(),
+        waves(),
+        saturation(),
+        protocol(),
+        gates(),
+        people(),
+        models(),
+        budgets(),
+        crashes(),
+        ends_when_unknown(),
+        held_calls(),
+    ]
+}
+
+/// What the worlds share: one model, no delay, no second thoughts, a short deadline.
+fn spec() -> Spec {
+    let mut spec = Spec::new("find out", "model");
+    spec.budgets.model_calls = Some(2);
+    spec.budgets.tool_calls = None;
+    spec.deadline_ms = Some(10_000);
+    spec.retry.retries_max = 0;
+    spec.collection.saturation_after = None;
+    spec.release.judge = JudgePolicy::Off;
+    spec.release.evidence_repairs = 0;
+    spec.limits.note_bytes_max = 64;
+    spec
+}
+
+/// What the worlds share on the menu: the evidence tool `look`, a good draft, one way to look.
+fn menu() -> Menu {
+    Menu {
+        environments: vec![environment(vec![look()], Vec::new())],
+        drafts: vec![draft(GOOD)],
+        batches: vec![batch([("look", r#"{"at":1}"#)])],
+        usage: Usage { input_tokens: Some(10), output_tokens: Some(5) },
+        outputs: vec![Output::Fresh],
+        verdicts: vec![Verdict::Supported],
+        ..Menu::default()
+    }
+}
+
+const fn world(name: &'static str, spec: Spec, menu: Menu) -> World {
+    World { name, spec, menu, recoveries_max: 1 }
+}
+
+const GOOD: &str = r#"{"conclusion":{"statement":"it is so"},"citations":["f1"],"quotes":{"f1":"seen"}}"#;
+const NO_CONCLUSION: &str = r#"{"conclusion":null,"citations":["f1"]}"#;
+const UNCITED: &str = r#"{"conclusion":{"statement":"it is so"},"citations":[]}"#;
+const UNKNOWN_REFERENCE: &str = r#"{"conclusion":{"statement":"it is so"},"citations":["f1","f99"]}"#;
+const MISQUOTED: &str = r#"{"conclusion":{"statement":"it is so"},"citations":["f1"],"quotes":{"f1":"never said"}}"#;
+
+fn draft(text: &str) -> (String, FinishReason) {
+    (text.to_owned(), FinishReason::Stop)
+}
+
+fn every_draft() -> Vec<(String, FinishReason)> {
+    let texts = [GOOD, NO_CONCLUSION, UNCITED, UNKNOWN_REFERENCE, MISQUOTED, " ", "it is so", r#"{"citations":[]}"#];
+    let cut = (GOOD.to_owned(), FinishReason::Length);
+    let filtered = (GOOD.to_owned(), FinishReason::ContentFilter);
+    texts.into_iter().map(draft).chain([cut, filtered]).collect()
+}
+
+fn request((name, arguments): (&str, &str)) -> ToolRequest {
+    ToolRequest { name: name.to_owned(), arguments: arguments.to_owned(), provider_id: Some("same".to_owned()) }
+}
+
+fn batch<'a>(calls: impl IntoIterator<Item = (&'a str, &'a str)>) -> (Vec<ToolRequest>, FinishReason) {
+    (calls.into_iter().map(request).collect(), FinishReason::ToolCalls)
+}
+
+/// Looks, and only looks: takes a whole number.
+fn look() -> ToolSpec {
+    let mut tool = ToolSpec::evidence("look");
+    let number = Json::Object([("type".to_owned(), Json::from("integer"))].into());
+    let properties = Json::Object([("at".to_owned(), number)].into());
+    tool.parameters =
+        Json::Object([("type".to_owned(), Json::from("object")), ("properties".to_owned(), properties)].into());
+    tool.timeout_ms = None;
+    tool.result_bytes_max = 64;
+    tool
+}
+
+/// Does something that must not be done twice.
+fn act() -> ToolSpec {
+    ToolSpec { timeout_ms: None, ..ToolSpec::new("act") }
+}
+
+fn environment(tools: Vec<ToolSpec>, gates: Vec<Gate>) -> Environment {
+    Environment { tools, gates, ..Environment::default() }
+}
+
+fn gate(id: &str, of: GateOf) -> Gate {
+    Gate { id: id.to_owned(), of, tools: Vec::new() }
+}
+
+fn said(statement: &str, key: Option<&str>) -> Output {
+    let fact = Statement { statement: statement.to_owned(), key: key.map(str::to_owned) };
+    Output::Given(ToolOutput::facts("seen", [fact]))
+}
+
+fn message() -> String {
+    "for people".to_owned()
+}
+
+/// Everything that resolution can come back with.
+fn resolution() -> World {
+    let (id, plugin) = ("a".to_owned(), "p".to_owned());
+    let (first, second) = ("p".to_owned(), "q".to_owned());
+    let twice = environment(vec![look(), look()], Vec::new());
+    let nameless = environment(vec![ToolSpec::new("")], Vec::new());
+    let menu = Menu {
+        environments: vec![Environment::default(), twice, nameless],
+        unresolved: vec![
+            ResolutionError::Routing { message: message() },
+            ResolutionError::Bound { plugin: plugin.clone(), contribution: id.clone() },
+            ResolutionError::DuplicateTool { id: id.clone(), first: first.clone(), second: second.clone() },
+            ResolutionError::DuplicateActionKind { id: id.clone(), first, second },
+            ResolutionError::MissingDependency { plugin: plugin.clone(), missing: id.clone() },
+            ResolutionError::DependencyCycle,
+            ResolutionError::DuplicatePlugin { id },
+            ResolutionError::Config { plugin, message: message() },
+        ],
+        ..menu()
+    };
+    world("resolution", spec(), menu)
+}
+
+/// No model call is admitted.
+fn no_budget() -> World {
+    let mut spec = spec();
+    spec.budgets.model_calls = Some(0);
+    world("no_budget", spec, menu())
+}
+
+/// Every draft, with repairs of both kinds and a judge.
+fn drafts() -> World {
+    let mut spec = spec();
+    spec.budgets.model_calls = Some(4);
+    spec.draft.repairs = 1;
+    spec.release.evidence_repairs = 1;
+    spec.release.judge = JudgePolicy::On;
+    let errors = vec![llm::Error::InvalidRequest { message: message() }];
+    let menu = Menu { drafts: every_draft(), verdicts: Verdict::ALL.to_vec(), model_errors: errors, ..menu() };
+    world("drafts", spec, menu)
+}
+
+/// Drafts that cannot cite.
+fn plain_text() -> World {
+    let mut spec = spec();
+    spec.draft.format = DraftFormat::Text;
+    spec.release.evidence_repairs = 1;
+    world("plain_text", spec, Menu { drafts: every_draft(), ..menu() })
+}
+
+/// Everything that an invocation can come back with, and everything a call can be closed with before it.
+fn results() -> World {
+    let timed = ToolSpec { timeout_ms: Some(100), attempts_max: 2, ..look() };
+    let malformed = ToolOutput::Success { content: "seen".to_owned(), facts: vec![Json::Null] };
+    let menu = Menu {
+        environments: vec![environment(vec![timed, act()], Vec::new())],
+        batches: vec![
+            batch([("look", r#"{"at":1}"#)]),
+            batch([("act", "{}")]),
+            batch([("nobody", "{}")]),
+            batch([("look", "{")]),
+            batch([("look", r#"{"at":"here"}"#)]),
+            (vec![request(("look", r#"{"at":"#))], FinishReason::Length),
+            batch([("look", r#"{"at":1}"#), ("look", r#"{"at":1}"#)]),
+        ],
+        outputs: vec![
+            Output::Fresh,
+            Output::Given(ToolOutput::text("nothing")),
+            Output::Given(ToolOutput::error("refused")),
+            Output::Given(ToolOutput::text("x".repeat(65))),
+            Output::Given(malformed),
+        ],
+        tool_errors: vec![
+            ToolError::UnavailableBeforeDispatch { message: message() },
+            ToolError::Execution { message: message() },
+            ToolError::Unknown { message: message() },
+            ToolError::InvalidArguments { message: message() },
+        ],
+        ..menu()
+    };
+    world("results", spec(), menu)
+}
+
+/// Parallel and serial calls in one batch, completing in every order.
+fn waves() -> World {
+    let serial = ToolSpec { concurrency: Concurrency::Serial, ..act() };
+    let menu = Menu {
+        environments: vec![environment(vec![look(), serial], Vec::new())],
+        batches: vec![
+            batch([("look", r#"{"at":1}"#), ("look", r#"{"at":2}"#), ("look", r#"{"at":3}"#)]),
+            batch([("look", r#"{"at":1}"#), ("act", "{}"), ("look", r#"{"at":2}"#)]),
+        ],
+        outputs: vec![Output::Fresh, said("seen before", None)],
+        tool_errors: vec![ToolError::Execution { message: message() }],
+        ..menu()
+    };
+    world("waves", spec(), menu)
+}
+
+/// Facts that are new, old or none, until collecting is saturated, and evidence asked for after that.
+fn saturation() -> World {
+    let mut spec = spec();
+    spec.budgets.model_calls = Some(4);
+    spec.collection.saturation_after = Some(1);
+    let repeatable = ToolSpec { repeatable: true, ..look() };
+    let menu = Menu {
+        environments: vec![environment(vec![repeatable, act()], Vec::new())],
+        drafts: [GOOD, NO_CONCLUSION, UNCITED, " "].into_iter().map(draft).collect(),
+        batches: vec![
+            batch([("look", r#"{"at":1}"#)]),
+            batch([("act", "{}"), ("look", r#"{"at":2}"#)]),
+            batch([("act", "{}")]),
+        ],
+        outputs: vec![Output::Fresh, said("seen again", Some("key")), Output::Given(ToolOutput::text("nothing"))],
+        model_errors: vec![llm::Error::Timeout { message: message() }],
+        ..menu()
+    };
+    world("saturation", spec, menu)
+}
+
+/// Assessments that are missing, malformed or made.
+fn protocol() -> World {
+    let mut spec = spec();
+    spec.budgets.model_calls = Some(5);
+    spec.collection.assessment = Assessment::Required;
+    spec.collection.violation_limit = 2;
+    let assessed = r#"{"at":2,"previous_observation":{"assessment":"informative"}}"#;
+    let menu = Menu {
+        environments: vec![environment(vec![look(), act()], Vec::new())],
+        batches: vec![
+            batch([("look", r#"{"at":1}"#)]),
+            batch([("look", assessed), ("look", r#"{"at":3,"previous_observation":{"assessment":"good"}}"#)]),
+            batch([("look", assessed)]),
+            batch([("act", "{}")]),
+        ],
+        outputs: vec![Output::Fresh, Output::Given(ToolOutput::text("nothing"))],
+        ..menu()
+    };
+    world("protocol", spec, menu)
+}
+
+/// Gates before calls and before the release, with every answer, allowed or not.
+fn gates() -> World {
+    let answers = || {
+        vec![
+            GateAnswer::Allow,
+            GateAnswer::Block { reason: Some("not this one".to_owned()) },
+            GateAnswer::SetResult { content: "set".to_owned() },
+            GateAnswer::Confirm { expires_ms: None },
+            GateAnswer::Confirm { expires_ms: Some(500) },
+        ]
+    };
+    let mut spec = spec();
+    spec.budgets.tool_calls = Some(2);
+    let stand = vec![gate("door", GateOf::Tool), gate("first", GateOf::Release), gate("second", GateOf::Release)];
+    let menu = Menu {
+        environments: vec![environment(vec![look(), act()], stand)],
+        batches: vec![batch([("look", r#"{"at":1}"#)]), batch([("look", r#"{"at":1}"#), ("act", "{}")])],
+        tool_gates: answers(),
+        release_gates: answers(),
+        decisions: vec![Decision::Allow, Decision::Deny { note: None }],
+        ..menu()
+    };
+    world("gates", spec, menu)
+}
+
+/// People who allow, edit, deny or stay silent, while the deadline stands still.
+fn people() -> World {
+    let mut spec = spec();
+    spec.deadline_pauses_while_awaiting = true;
+    spec.budgets.tool_calls = Some(1);
+    let confirmed = ToolSpec { confirm: true, confirm_expires_ms: Some(500), ..look() };
+    let asked = ToolSpec { confirm: true, ..act() };
+    let arguments = |text: &str| Json::parse(text).unwrap_or(Json::Null);
+    let menu = Menu {
+        environments: vec![environment(vec![confirmed, asked], vec![gate("door", GateOf::Tool)])],
+        batches: vec![batch([("look", r#"{"at":1}"#), ("act", "{}")]), batch([("act", "{}")])],
+        tool_gates: vec![GateAnswer::Allow],
+        decisions: vec![
+            Decision::Allow,
+            Decision::AllowWith { arguments: arguments(r#"{"at":7}"#) },
+            Decision::AllowWith { arguments: arguments(r#"{"at":"here"}"#) },
+            Decision::Deny { note: Some("no".to_owned()) },
+        ],
+        ..menu()
+    };
+    world("people", spec, menu)
+}
+
+/// Every class of model error, one retry, one fallback model.
+fn models() -> World {
+    let mut spec = spec();
+    spec.retry.retries_max = 1;
+    spec.fallbacks = vec![ModelSpec::new("other")];
+    spec.budgets.total_tokens = Some(40);
+    spec.draft.repairs = 1;
+    let wait = |retry_after_ms| llm::Error::RateLimited { message: message(), retry_after_ms };
+    let menu = Menu {
+        drafts: vec![draft(GOOD), draft(" ")],
+        model_errors: vec![
+            llm::Error::Provider { message: message() },
+            wait(None),
+            wait(Some(2_000)),
+            wait(Some(3_600_000)),
+            llm::Error::Overloaded { message: message(), retry_after_ms: None },
+            llm::Error::Timeout { message: message() },
+            llm::Error::Binding { message: message() },
+            llm::Error::ContextOverflow { message: message() },
+            llm::Error::InvalidRequest { message: message() },
+            llm::Error::Unauthorized { message: message() },
+            llm::Error::UsageLimit { message: message(), reset_after_ms: None },
+            llm::Error::LoginRequired { message: message() },
+            llm::Error::ModelNotFound { message: message() },
+            llm::Error::ContentFiltered { message: message() },
+        ],
+        ..menu()
+    };
+    world("models", spec, menu)
+}
+
+/// Every budget at its edge: calls in all and by tool, tokens, and the last call kept for the answer.
+fn budgets() -> World {
+    let mut spec = spec();
+    spec.budgets.model_calls = Some(4);
+    spec.budgets.final_call_reserve = 1;
+    spec.budgets.tool_calls = Some(2);
+    spec.budgets.tool_calls_by_tool = [("act".to_owned(), 1)].into();
+    spec.budgets.total_tokens = Some(45);
+    spec.release.judge = JudgePolicy::On;
+    let stand = vec![gate("door", GateOf::Tool)];
+    let menu = Menu {
+        environments: vec![environment(vec![look(), act()], stand)],
+        drafts: [GOOD, UNCITED].into_iter().map(draft).collect(),
+        batches: vec![
+            batch([("look", r#"{"at":1}"#)]),
+            batch([("act", "{}"), ("act", "{}")]),
+            batch([("act", "{}"), ("look", r#"{"at":2}"#), ("look", r#"{"at":3}"#)]),
+        ],
+        tool_gates: vec![GateAnswer::Allow, GateAnswer::Block { reason: None }],
+        ..menu()
+    };
+    world("budgets", spec, menu)
+}
+
+/// Takeovers in a row, up to the one that uses the crash budget up, with calls of every recovery mode.
+fn crashes() -> World {
+    let mut spec = spec();
+    spec.budgets.model_calls = Some(2);
+    spec.release.judge = JudgePolicy::On;
+    let tool = |name: &str, recovery| ToolSpec { recovery: Some(recovery), attempts_max: 2, ..ToolSpec::new(name) };
+    let observed = ToolSpec { on_indeterminate: OnIndeterminate::Observe, ..tool("note", Recovery::NeverReplay) };
+    let tools = vec![
+        ToolSpec { attempts_max: 2, ..look() },
+        tool("act", Recovery::NeverReplay),
+        observed,
+        tool("pay", Recovery::Idempotent),
+    ];
+    let menu = Menu {
+        environments: vec![environment(tools, Vec::new())],
+        batches: vec![batch([("look", r#"{"at":1}"#), ("act", "{}")]), batch([("note", "{}"), ("pay", "{}")])],
+        reconciliations: vec![
+            Reconciliation::Applied { output: ToolOutput::text("done") },
+            Reconciliation::NotApplied,
+            Reconciliation::Unknown,
+        ],
+        ..menu()
+    };
+    World { recoveries_max: 7, ..world("crashes", spec, menu) }
+}
+
+/// A call whose outcome nobody knows ends the run.
+fn ends_when_unknown() -> World {
+    let end = ToolSpec { on_indeterminate: OnIndeterminate::End, ..act() };
+    let menu = Menu {
+        environments: vec![environment(vec![look(), end], Vec::new())],
+        batches: vec![batch([("look", r#"{"at":1}"#), ("act", "{}")])],
+        ..menu()
+    };
+    World { recoveries_max: 2, ..world("ends_when_unknown", spec(), menu) }
+}
+
+/// The same call again, after one whose effect is not known.
+fn held_calls() -> World {
+    let mut spec = spec();
+    spec.budgets.model_calls = Some(3);
+    let timed = ToolSpec { timeout_ms: Some(100), concurrency: Concurrency::Serial, ..act() };
+    let menu = Menu {
+        environments: vec![environment(vec![timed], Vec::new())],
+        batches: vec![batch([("act", "{}")]), batch([("act", "{}"), ("act", "{}")])],
+        outputs: vec![Output::Given(ToolOutput::text("done"))],
+        tool_errors: vec![ToolError::Execution { message: message() }],
+        decisions: vec![Decision::Allow, Decision::Deny { note: None }],
+        reconciliations: vec![Reconciliation::NotApplied, Reconciliation::Unknown],
+        ..menu()
+    };
+    world("held_calls", spec, menu)
+}

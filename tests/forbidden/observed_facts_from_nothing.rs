@@ -1,0 +1,5 @@
+use portcullis::machines::collection::ObservedFacts;
+
+fn main() {
+    let _ = ObservedFacts(Vec::new());
+}

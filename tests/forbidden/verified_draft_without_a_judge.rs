@@ -1,0 +1,9 @@
+use portcullis::machines::release::{EvidencedDraft, VerifiedDraft};
+
+fn forge(evidenced: EvidencedDraft) -> VerifiedDraft {
+    evidenced.supported()
+}
+
+fn main() {
+    let _: fn(EvidencedDraft) -> VerifiedDraft = forge;
+}
