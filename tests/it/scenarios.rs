@@ -186,6 +186,8 @@ fn a_record_that_is_not_stored_has_no_effect_and_what_is_stored_is_a_valid_prefi
                 }
             };
             assert!(matches!(error, PlayError::Store(_)), "{name}: {error}");
+            assert!(broken.engine().ending().is_none() && broken.engine().release().is_none(), "{name}");
+            assert!(matches!(broken.advance(), Ok(None)), "{name}: the run went on without its record");
             let stored = broken.into_store().lines;
             assert!(whole.history.starts_with(&stored), "{name}, {left} records");
             if left > 0 {
@@ -301,6 +303,46 @@ fn a_live_tool_that_declares_another_mode_is_not_entered_again() {
     let played = play(&with_script(&format!(r#"{{"model":[{LOOKS},{CITES}],"interruptions":{restart}}}"#)));
     assert_eq!(played.ending, None);
     assert!(played.people[0].starts_with("\"look\" (t1.0) was interrupted"), "{:?}", played.people);
+}
+
+#[test]
+fn interruptions_at_one_point_all_come_in_order_and_the_first_end_wins() {
+    let both = r#"[{"before":"invoke_tool","cancel":"caller"},{"before":"invoke_tool","fault":"port"}]"#;
+    let played = play(&with_script(&format!(r#"{{"model":[{LOOKS},{CITES}],"interruptions":{both}}}"#)));
+    assert_eq!(row(&played), Some(15));
+    assert_eq!(played.refused[0], (1_000, "execution_crashed", "terminal".to_owned()));
+}
+
+#[test]
+fn what_the_script_holds_beyond_need_is_named() {
+    let script = format!(
+        r#"{{"model":[{LOOKS},{CITES},{CITES}],"judge":[{{"verdict":"unknown"}}],"gates":{{"g":["allow"]}},
+        "interruptions":[{{"before":"call_model","nth":9,"cancel":"caller"}}]}}"#
+    );
+    let named = [
+        "1 more of the model's answers than were asked for",
+        "1 more of the judge's answers than were asked for",
+        "1 more of the gate \"g\"'s answers than were asked for",
+        "an interruption before call_model 9, which never came",
+    ];
+    assert_eq!(play(&with_script(&script)).unused, named);
+}
+
+#[test]
+fn a_schema_that_cannot_be_used_is_no_run_at_all() {
+    let text = with_script("{}").replace(r#""release""#, r#""draft":{"data_schema":{"type":7}},"release""#);
+    let mut play = Play::new(scenario(&text), "a-run".parse().unwrap(), Vec::new());
+    assert!(matches!(play.advance(), Err(PlayError::Spec(_))));
+    assert!(play.into_store().is_empty(), "there is no record 0");
+}
+
+#[test]
+fn a_person_who_stays_silent_for_ever_is_named_when_nothing_expires() {
+    let script = r#"{"model":[{"calls":[{"tool":"act","decision":"silence"}]}]}"#;
+    let paused = with_script(script).replace(r#""release""#, r#""deadline_pauses_while_awaiting":true,"release""#);
+    let played = play(&paused);
+    assert_eq!(played.ending, None);
+    assert!(played.people[0].contains("never comes, and nothing expires"), "{:?}", played.people);
 }
 
 #[test]
