@@ -2,20 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 
 use portcullis::adapters::scenario::{Event, Play, PlayError, Scenario};
 use portcullis::engine::Ending;
 use portcullis::history::{Policy, replay};
 use proptest::prelude::*;
 
-fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
-}
+use crate::support::{assert_generated, project};
 
 /// Every example: its name and its text.
 fn examples() -> Vec<(String, String)> {
-    let entries = std::fs::read_dir(folder("examples")).unwrap();
+    let entries = std::fs::read_dir(project("examples")).unwrap();
     let mut found: Vec<_> = entries
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
@@ -111,7 +108,7 @@ fn the_examples_hold_the_rows_the_nine_scenarios_and_the_five_combinations_by_na
     }
     for number in 1..=20u8 {
         let name = names.iter().find(|name| name.starts_with(&format!("row-{number:02}-"))).unwrap();
-        let text = std::fs::read_to_string(folder("examples").join(format!("{name}.json"))).unwrap();
+        let text = std::fs::read_to_string(project("examples").join(format!("{name}.json"))).unwrap();
         assert_eq!(scenario(&text).expect.unwrap().row, number, "{name}");
     }
 }
@@ -133,17 +130,12 @@ fn schema() -> String {
 
 #[test]
 fn the_published_schema_is_that_of_the_code() {
-    let path = folder("docs/scenario.schema.json");
-    if std::env::var_os("PORTCULLIS_BLESS").is_some() {
-        std::fs::write(&path, schema()).unwrap();
-    }
-    let published = std::fs::read_to_string(&path).unwrap();
-    assert!(published == schema(), "they differ: run the test again with PORTCULLIS_BLESS=1");
+    assert_generated("docs/scenario.schema.json", &schema());
 }
 
 #[test]
 fn the_scenario_in_the_documentation_ends_as_it_says() {
-    let page = std::fs::read_to_string(folder("docs/scenario.md")).unwrap();
+    let page = std::fs::read_to_string(project("docs/scenario.md")).unwrap();
     let blocks: Vec<_> = page.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     let whole: Vec<_> = blocks.iter().filter(|block| block.contains("\"spec\"")).collect();
     assert!(!whole.is_empty(), "the page shows no scenario");
@@ -194,6 +186,8 @@ fn a_record_that_is_not_stored_has_no_effect_and_what_is_stored_is_a_valid_prefi
                 }
             };
             assert!(matches!(error, PlayError::Store(_)), "{name}: {error}");
+            assert!(broken.engine().ending().is_none() && broken.engine().release().is_none(), "{name}");
+            assert!(matches!(broken.advance(), Ok(None)), "{name}: the run went on without its record");
             let stored = broken.into_store().lines;
             assert!(whole.history.starts_with(&stored), "{name}, {left} records");
             if left > 0 {
@@ -309,6 +303,46 @@ fn a_live_tool_that_declares_another_mode_is_not_entered_again() {
     let played = play(&with_script(&format!(r#"{{"model":[{LOOKS},{CITES}],"interruptions":{restart}}}"#)));
     assert_eq!(played.ending, None);
     assert!(played.people[0].starts_with("\"look\" (t1.0) was interrupted"), "{:?}", played.people);
+}
+
+#[test]
+fn interruptions_at_one_point_all_come_in_order_and_the_first_end_wins() {
+    let both = r#"[{"before":"invoke_tool","cancel":"caller"},{"before":"invoke_tool","fault":"port"}]"#;
+    let played = play(&with_script(&format!(r#"{{"model":[{LOOKS},{CITES}],"interruptions":{both}}}"#)));
+    assert_eq!(row(&played), Some(15));
+    assert_eq!(played.refused[0], (1_000, "execution_crashed", "terminal".to_owned()));
+}
+
+#[test]
+fn what_the_script_holds_beyond_need_is_named() {
+    let script = format!(
+        r#"{{"model":[{LOOKS},{CITES},{CITES}],"judge":[{{"verdict":"unknown"}}],"gates":{{"g":["allow"]}},
+        "interruptions":[{{"before":"call_model","nth":9,"cancel":"caller"}}]}}"#
+    );
+    let named = [
+        "1 more of the model's answers than were asked for",
+        "1 more of the judge's answers than were asked for",
+        "1 more of the gate \"g\"'s answers than were asked for",
+        "an interruption before call_model 9, which never came",
+    ];
+    assert_eq!(play(&with_script(&script)).unused, named);
+}
+
+#[test]
+fn a_schema_that_cannot_be_used_is_no_run_at_all() {
+    let text = with_script("{}").replace(r#""release""#, r#""draft":{"data_schema":{"type":7}},"release""#);
+    let mut play = Play::new(scenario(&text), "a-run".parse().unwrap(), Vec::new());
+    assert!(matches!(play.advance(), Err(PlayError::Spec(_))));
+    assert!(play.into_store().is_empty(), "there is no record 0");
+}
+
+#[test]
+fn a_person_who_stays_silent_for_ever_is_named_when_nothing_expires() {
+    let script = r#"{"model":[{"calls":[{"tool":"act","decision":"silence"}]}]}"#;
+    let paused = with_script(script).replace(r#""release""#, r#""deadline_pauses_while_awaiting":true,"release""#);
+    let played = play(&paused);
+    assert_eq!(played.ending, None);
+    assert!(played.people[0].contains("never comes, and nothing expires"), "{:?}", played.people);
 }
 
 #[test]

@@ -31,12 +31,20 @@ pub struct Play<S> {
     store: S,
     world: World,
     agenda: Agenda,
-    interruptions: Vec<Interruption>,
+    placed: Vec<Placed>,
     performed: BTreeMap<EffectKind, u32>,
     people: Vec<String>,
     questions: Vec<String>,
     records: u64,
     epoch: u64,
+}
+
+/// An interruption that waits for its effect.
+#[derive(Debug)]
+struct Placed {
+    effect: EffectKind,
+    nth: u32,
+    what: Moment,
 }
 
 /// What happened next.
@@ -68,7 +76,7 @@ pub enum PlayError {
     Spec(Refusal),
     /// A record could not be stored, so nothing that it asks for was done.
     #[error("a record could not be stored: {0}")]
-    Store(#[from] io::Error),
+    Store(io::Error),
 }
 
 impl<S: Write> Play<S> {
@@ -77,11 +85,6 @@ impl<S: Write> Play<S> {
         let world = World::new(&scenario);
         let run_id = scenario.run_id.unwrap_or(run);
         let mut agenda = Agenda::default();
-        let (timed, placed): (Vec<_>, Vec<_>) = scenario
-            .script
-            .interruptions
-            .into_iter()
-            .partition(|interruption| matches!(interruption.point, Point::At { .. }));
         let start = Input::RunStarted {
             nonce: run_id.to_string(),
             run_id,
@@ -89,9 +92,11 @@ impl<S: Write> Play<S> {
             wall_time: WALL_TIME.to_owned(),
         };
         agenda.enter(0, Entry::Report(start));
-        for interruption in timed {
-            if let Point::At { at_ms } = interruption.point {
-                agenda.enter(at_ms, Entry::Interruption(interruption.what));
+        let mut placed = Vec::new();
+        for Interruption { point, what } in scenario.script.interruptions {
+            match point {
+                Point::At { at_ms } => agenda.enter(at_ms, Entry::Interruption(what)),
+                Point::Before { effect, nth } => placed.push(Placed { effect, nth, what }),
             }
         }
         Self {
@@ -100,7 +105,7 @@ impl<S: Write> Play<S> {
             store,
             world,
             agenda,
-            interruptions: placed,
+            placed,
             performed: BTreeMap::new(),
             people: Vec::new(),
             questions: Vec::new(),
@@ -138,10 +143,9 @@ impl<S: Write> Play<S> {
     /// What the script holds and the run did not come to, for people.
     pub fn unused(&self) -> Vec<String> {
         let mut unused = self.world.unused();
-        unused.extend(self.interruptions.iter().map(|interruption| match interruption.point {
-            Point::Before { effect, nth } => format!("an interruption before {effect} {nth}, which never came"),
-            Point::At { at_ms } => format!("an interruption at {at_ms} ms, which never came"),
-        }));
+        let never =
+            |placed: &Placed| format!("an interruption before {} {}, which never came", placed.effect, placed.nth);
+        unused.extend(self.placed.iter().map(never));
         unused
     }
 
@@ -224,8 +228,12 @@ impl<S: Write> Play<S> {
 
     /// Stores the record, then performs what it asks for.
     fn stepped(&mut self, step: Step) -> Result<Event, PlayError> {
-        self.store.write_all(self.recorder.record(&self.engine, &step))?;
-        self.store.flush()?;
+        let record = self.recorder.record(&self.engine, &step);
+        if let Err(error) = self.store.write_all(record).and_then(|()| self.store.flush()) {
+            // What is not stored did not happen: no release of it may be seen, and nothing follows from it.
+            (self.engine, self.agenda) = (Engine::new(), Agenda::default());
+            return Err(PlayError::Store(error));
+        }
         self.records += 1;
         if self.engine.ending().is_some() {
             self.people.clear();
@@ -274,9 +282,9 @@ impl<S: Write> Play<S> {
         };
         let count = self.performed.entry(kind).or_default();
         *count += 1;
-        let point = Point::Before { effect: kind, nth: *count };
-        let here = self.interruptions.extract_if(.., |interruption| interruption.point == point);
-        here.map(|interruption| interruption.what).collect()
+        let (here, later) = self.placed.drain(..).partition(|placed| placed.effect == kind && placed.nth == *count);
+        self.placed = later;
+        Vec::into_iter(here).map(|placed| placed.what).collect()
     }
 }
 
