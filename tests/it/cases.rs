@@ -130,7 +130,8 @@ fn last_round_is_tools() {
 
 #[test]
 fn limit_lands_on_tool_call() {
-    let ends: [(u8, fn(&mut Play)); 3] = [
+    type End = fn(&mut Play);
+    let ends: [(u8, End); 3] = [
         (15, |play| drop(play.step(cancel()))),
         (16, |play| {
             play.at_ms = 600_000;
