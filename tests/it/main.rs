@@ -9,6 +9,8 @@ mod support;
 #[cfg(feature = "cli")]
 mod any_scenario;
 #[cfg(feature = "testkit")]
+mod audit;
+#[cfg(feature = "testkit")]
 mod cases;
 #[cfg(feature = "testkit")]
 mod closed_table;
@@ -22,6 +24,8 @@ mod golden;
 mod machines;
 #[cfg(feature = "testkit")]
 mod play;
+#[cfg(feature = "testkit")]
+mod properties;
 #[cfg(feature = "testkit")]
 mod refusals;
 #[cfg(feature = "testkit")]
