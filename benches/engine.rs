@@ -2,6 +2,8 @@
 //!
 //! `cargo bench --bench engine`
 
+#![allow(missing_docs, clippy::expect_used)]
+
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};

@@ -38,3 +38,8 @@ pub mod adapters;
 
 #[cfg(feature = "cli")]
 pub mod cli;
+
+/// The README's program is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

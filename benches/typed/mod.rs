@@ -9,7 +9,7 @@ use serde::Deserialize;
 use portcullis::vocabulary::input::Input;
 
 #[derive(Deserialize)]
-pub struct Record {
+pub(crate) struct Record {
     v: u32,
     run: String,
     seq: u64,

@@ -25,8 +25,9 @@ impl Core {
             return;
         }
         let in_flight = cause.interrupts() && self.has_work_in_flight();
-        self.close_batch(out);
+        // Before the batch is closed: what that gives back would clear the mark that the cause has met.
         let cause = self.weigh(cause, out);
+        self.close_batch(out);
         if matches!(cause, Cause::Budget)
             && let Some(next) = accept::<Collection>(&self.collection, &collection::Event::BudgetExhausted)
         {

@@ -1,6 +1,7 @@
 //! Limits of form and size: what breaks one is malformed, whatever state the run is in (SPEC 5).
 
 use super::admission::{Admission, Objection};
+use super::stepping::check_start;
 use crate::vocabulary::input::{Decision, GateAnswer, Input, Reconciliation};
 use crate::vocabulary::json::{DEPTH_MAX, Json};
 use crate::vocabulary::llm::Content;
@@ -37,8 +38,10 @@ pub(crate) fn check(limits: &Limits, input: &Input) -> Admission {
         | Input::ExecutionCrashed { origin: note }
         | Input::ReleaseDelivered { receipt: note } => check_note(limits, note),
         Input::DeadlineElapsed { displaced: Some(displaced) } => check_displaced(limits, displaced),
-        Input::RunStarted { .. }
-        | Input::EnvironmentResolved { .. }
+        Input::RunStarted { spec, nonce, wall_time, .. } => {
+            check_start(spec, nonce, wall_time).map(|_| ()).or_else(malformed)
+        }
+        Input::EnvironmentResolved { .. }
         | Input::ResolutionFailed { .. }
         | Input::ModelFailed { .. }
         | Input::BackoffElapsed { .. }

@@ -23,17 +23,11 @@ impl Core {
         let Input::RunStarted { run_id, spec, nonce, wall_time } = input else {
             return Err(Objection { kind: RefusalKind::NotStarted, machine: "run", reason: None });
         };
-        let malformed =
-            |reason: String| Objection { kind: RefusalKind::Malformed, machine: "run", reason: Some(reason) };
-        if !(1..=128).contains(&nonce.len()) {
-            return Err(malformed("nonce: 1 to 128 bytes".to_owned()));
-        }
-        if wall_time.len() > 64 {
-            return Err(malformed("wall_time: at most 64 bytes".to_owned()));
-        }
-        spec.check().map_err(|fault| malformed(fault.to_string()))?;
-        let compiled = spec.draft.data_schema.as_ref().map(Schema::compile).transpose();
-        let data_schema = compiled.map_err(|reason| malformed(format!("spec.draft.data_schema: {reason}")))?;
+        let data_schema = check_start(spec, nonce, wall_time).map_err(|reason| Objection {
+            kind: RefusalKind::Malformed,
+            machine: "run",
+            reason: Some(reason),
+        })?;
         let charter =
             Charter { run: run_id.clone(), nonce: nonce.clone(), spec: Arc::new(Spec::clone(spec)), data_schema };
         let mut core = Self::new(charter);
@@ -149,4 +143,17 @@ impl Core {
         }
         self.end(Cause::Deadline, out);
     }
+}
+
+/// Checks what a run would start with; the error is the reason. The schema of `data` comes back compiled.
+pub(super) fn check_start(spec: &Spec, nonce: &str, wall_time: &str) -> Result<Option<Schema>, String> {
+    if !(1..=128).contains(&nonce.len()) {
+        return Err("nonce: 1 to 128 bytes".to_owned());
+    }
+    if wall_time.len() > 64 {
+        return Err("wall_time: at most 64 bytes".to_owned());
+    }
+    spec.check().map_err(|fault| fault.to_string())?;
+    let compiled = spec.draft.data_schema.as_ref().map(Schema::compile).transpose();
+    compiled.map_err(|reason| format!("spec.draft.data_schema: {reason}"))
 }

@@ -7,8 +7,8 @@ use super::core::{Core, drive};
 use super::outbox::{Outbox, Raised};
 use crate::machines::batch::call::{self, Event};
 use crate::machines::batch::{
-    Batch, Call, Closing, Plan, Remark, Triage, TriagedCall, Verdict, Waits, after_failure, after_success, is_held,
-    plan_edited,
+    Batch, Call, Closing, Confirm, Plan, Remark, Triage, TriagedCall, Verdict, Waits, after_failure, after_success,
+    is_held, plan_edited, shorter,
 };
 use crate::machines::collection::{self, Collection};
 use crate::machines::run::{self, Run};
@@ -77,7 +77,8 @@ impl Core {
         let mut admitted = Vec::new();
         for (TriagedCall { plan, verdict }, index) in triaged.into_iter().zip(0..) {
             let id = ToolCallId { round, index };
-            let mut call = Call { id, phase: call::State::Requested, plan, cleared: None, closing: None };
+            let mut call =
+                Call { id, phase: call::State::Requested, plan, confirm: None, cleared: None, closing: None };
             match verdict {
                 Verdict::Closed(code, remark) => close(&mut call, Closing::coded(code, remark), out),
                 Verdict::Admitted | Verdict::CollectionStopped => admitted.push(id),
@@ -94,13 +95,15 @@ impl Core {
     fn ask_gate_or_person(&mut self, id: ToolCallId, gate: usize, out: &mut Outbox) {
         let ask = Ask(self.asks.saturating_add(1));
         let Some(plan) = self.plan_of(id) else { return };
-        let decided = self.call_of(id).and_then(|call| call.cleared);
+        let (wanted, decided) = self.call_of(id).map_or((None, None), |call| (call.confirm, call.cleared));
         if plan.tool.gates.get(gate).is_some() {
             self.asks = ask.0;
             let gate = u32::try_from(gate).unwrap_or(u32::MAX);
             self.move_call(id, &Event::GateAsked { ask, gate }, out);
-        } else if decided.is_none() && (plan.tool.spec.confirm || is_held(&plan, &self.tools.unknowns, None)) {
-            let expires = plan.tool.spec.confirm_expires_ms;
+        } else if decided.is_none()
+            && (wanted.is_some() || plan.tool.spec.confirm || is_held(&plan, &self.tools.unknowns, None))
+        {
+            let expires = shorter(wanted.and_then(|confirm| confirm.expires_ms), plan.tool.spec.confirm_expires_ms);
             return self.ask_person(id, &plan, expires, out);
         } else {
             return self.move_call(id, &Event::Admitted, out);
@@ -122,11 +125,12 @@ impl Core {
         let Some(call::State::Asking { gate, .. }) = self.call_of(id).map(|call| call.phase.clone()) else {
             return;
         };
-        let decided = self.call_of(id).is_some_and(|call| call.cleared.is_some());
         match answer {
             GateAnswer::Allow => self.ask_gate_or_person(id, gate as usize + 1, out),
-            GateAnswer::Confirm { .. } if decided => self.ask_gate_or_person(id, gate as usize + 1, out),
-            GateAnswer::Confirm { expires_ms } => self.ask_person(id, &plan, *expires_ms, out),
+            GateAnswer::Confirm { expires_ms } => {
+                self.want_confirmation(id, *expires_ms);
+                self.ask_gate_or_person(id, gate as usize + 1, out);
+            }
             GateAnswer::Block { reason } => {
                 let name = plan.tool.gates.get(gate as usize).cloned().unwrap_or_default();
                 out.note(Signal::GateBlocked { gate: name, of: GateOf::Tool });
@@ -138,6 +142,15 @@ impl Core {
             }
         }
         self.advance_batch(out);
+    }
+
+    /// A gate wants a person to confirm the call. They are asked after the last gate, so that this one lets
+    /// nothing past the others; a decision that was given already is their confirmation.
+    fn want_confirmation(&mut self, id: ToolCallId, expires_ms: Option<u64>) {
+        if let Some(call) = self.tools.batch.as_mut().and_then(|batch| batch.call_mut(id)) {
+            let wanted = call.confirm.map_or(Confirm { expires_ms }, |confirm| confirm.and(expires_ms));
+            call.confirm = Some(wanted);
+        }
     }
 
     /// A gate before a tool call failed: it blocks.

@@ -6,11 +6,13 @@
 //! | module | what |
 //! |---|---|
 //! | [`reference`] | the closed table over wire words; knows no engine |
+//! | [`audit`] | rules that a whole history keeps; knows no engine |
 //! | [`world`] | small bounds: a spec, an environment, and what the world may answer |
 //! | [`alphabet`] | the reports that answer a state, and those that it must refuse |
 //! | [`explorer`] | breadth first through every state of a world |
 
 pub mod alphabet;
+pub mod audit;
 pub mod explorer;
 pub mod reference;
 pub mod world;

@@ -16,13 +16,12 @@ impl Digest {
     /// lists of parts give the same bytes.
     #[must_use]
     pub fn of(domain: &str, parts: &[&[u8]]) -> Self {
-        let mut hasher = blake3::Hasher::new();
         let mut head = Head::new(domain);
         for part in parts {
-            head.push(&mut hasher, &(part.len() as u64).to_le_bytes());
-            head.push(&mut hasher, part);
+            head.push(&(part.len() as u64).to_le_bytes());
+            head.push(part);
         }
-        Self(*head.finish(hasher).as_bytes())
+        Self(*head.finish().as_bytes())
     }
 
     /// The bytes.
@@ -64,43 +63,33 @@ impl Digest {
 }
 
 /// The first bytes of what is hashed. Most digests are of few bytes in several parts: they are gathered here
-/// and hashed at once, which costs half of feeding the parts one by one.
+/// and hashed at once, which costs half of feeding the parts one by one to a hasher of two kilobytes.
 struct Head {
     bytes: [u8; HEAD_BYTES],
     filled: usize,
-    flushed: bool,
+    overflow: Option<Box<blake3::Hasher>>,
 }
 
 const HEAD_BYTES: usize = 256;
 
 impl Head {
     fn new(domain: &str) -> Self {
-        let mut head = Self { bytes: [0; HEAD_BYTES], filled: 0, flushed: false };
-        let named = domain.bytes().chain([0]);
-        for (place, byte) in head.bytes.iter_mut().zip(named) {
-            *place = byte;
-            head.filled += 1;
-        }
+        let mut head = Self { bytes: [0; HEAD_BYTES], filled: 0, overflow: None };
+        head.push(domain.as_bytes());
+        head.push(&[0]);
         head
     }
 
-    fn push(&mut self, hasher: &mut blake3::Hasher, part: &[u8]) {
-        match self.bytes.get_mut(self.filled..self.filled + part.len()) {
-            Some(room) if !self.flushed => {
-                room.copy_from_slice(part);
-                self.filled += part.len();
-            }
-            Some(_) | None => {
-                self.flush(hasher);
-                hasher.update(part);
-            }
-        }
-    }
-
-    fn flush(&mut self, hasher: &mut blake3::Hasher) {
-        if !self.flushed {
-            hasher.update(self.gathered());
-            self.flushed = true;
+    fn push(&mut self, part: &[u8]) {
+        if let Some(hasher) = &mut self.overflow {
+            hasher.update(part);
+        } else if let Some(room) = self.bytes.get_mut(self.filled..self.filled + part.len()) {
+            room.copy_from_slice(part);
+            self.filled += part.len();
+        } else {
+            let mut hasher = Box::new(blake3::Hasher::new());
+            hasher.update(self.gathered()).update(part);
+            self.overflow = Some(hasher);
         }
     }
 
@@ -108,8 +97,11 @@ impl Head {
         self.bytes.get(..self.filled).unwrap_or_default()
     }
 
-    fn finish(self, hasher: blake3::Hasher) -> blake3::Hash {
-        if self.flushed { hasher.finalize() } else { blake3::hash(self.gathered()) }
+    fn finish(self) -> blake3::Hash {
+        match &self.overflow {
+            Some(hasher) => hasher.finalize(),
+            None => blake3::hash(self.gathered()),
+        }
     }
 }
 
@@ -165,5 +157,45 @@ impl schemars::JsonSchema for Digest {
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({ "type": "string", "pattern": "^[0-9a-f]{64}$" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition, without the shortcut.
+    fn plain(domain: &str, parts: &[&[u8]]) -> Digest {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(domain.as_bytes()).update(&[0]);
+        for part in parts {
+            hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
+        }
+        Digest(*hasher.finalize().as_bytes())
+    }
+
+    #[test]
+    fn gathering_changes_no_digest_around_the_size_of_the_head() {
+        for first in (0..40).chain(HEAD_BYTES - 40..HEAD_BYTES + 40) {
+            for second in [0, 1, 7, 200, 5_000] {
+                let parts: [&[u8]; 2] = [&vec![b'a'; first], &vec![b'b'; second]];
+                assert_eq!(Digest::of("domain", &parts), plain("domain", &parts), "{first} and {second} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_are_told_apart_by_their_lengths() {
+        assert_ne!(Digest::of("d", &[b"ab", b"c"]), Digest::of("d", &[b"a", b"bc"]));
+        assert_ne!(Digest::of("d", &[b"a"]), Digest::of("e", &[b"a"]));
+    }
+
+    #[test]
+    fn hexadecimal_digits_are_read_back_and_nothing_else_is() {
+        let digest = Digest::of("d", &[b"x"]);
+        assert_eq!(Digest::from_hex(&digest.to_string()), Some(digest));
+        for text in ["", "00", &digest.to_string().to_uppercase(), &format!("{digest}0"), &"g".repeat(64)] {
+            assert_eq!(Digest::from_hex(text), None, "{text}");
+        }
     }
 }

@@ -127,3 +127,13 @@ fn diagram_draws_every_machine_in_both_languages() {
     assert_eq!(stdout(&portcullis(&["diagram", "--format", "dot"])).matches("digraph").count(), 5);
     assert_eq!(stdout(&portcullis(&["diagram", "run", "--json"])).lines().count(), 1);
 }
+
+#[test]
+fn the_readme_shows_what_the_binary_prints() {
+    let readme = std::fs::read_to_string(crate::support::project("README.md")).expect("there is a README");
+    for example in ["diagnosis", "row-03-claims-without-looking"] {
+        let path = crate::support::project(&format!("examples/{example}.json"));
+        let printed = stdout(&portcullis(&["run", path.to_str().expect("text")]));
+        assert!(readme.contains(&printed), "the README does not show what `run` prints for {example}:\n{printed}");
+    }
+}

@@ -1,18 +1,30 @@
 //! The test suite: one binary, one file a subject.
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
 #[macro_use]
 mod support;
 
 #[cfg(feature = "cli")]
 mod any_scenario;
+#[cfg(feature = "testkit")]
+mod cases;
+#[cfg(feature = "testkit")]
+mod closed_table;
 #[cfg(feature = "cli")]
 mod command_line;
 mod damage;
 mod floors;
 mod forgery;
+mod golden;
 mod machines;
+#[cfg(feature = "testkit")]
+mod play;
+#[cfg(feature = "testkit")]
+mod refusals;
+#[cfg(feature = "testkit")]
+mod regressions;
 #[cfg(feature = "cli")]
 mod run_command;
 #[cfg(feature = "cli")]

@@ -17,12 +17,12 @@ macro_rules! snapshot {
 }
 
 /// A path inside the project.
-pub fn project(path: &str) -> PathBuf {
+pub(crate) fn project(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
 /// A generated document must stand in the project as the code says it. `UPDATE_DOCS=1` writes it.
-pub fn assert_generated(path: &str, content: &str) {
+pub(crate) fn assert_generated(path: &str, content: &str) {
     let place = project(path);
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&place, content).expect("the document can be written");
@@ -32,7 +32,7 @@ pub fn assert_generated(path: &str, content: &str) {
 }
 
 /// A finished history: a success with every kind of record that is small.
-pub fn history_of(script: &[(u64, &str)]) -> Vec<u8> {
+pub(crate) fn history_of(script: &[(u64, &str)]) -> Vec<u8> {
     let (mut engine, mut recorder) = (portcullis::engine::Engine::new(), portcullis::history::Recorder::new());
     let mut history = Vec::new();
     for (at_ms, input) in script {
@@ -44,7 +44,7 @@ pub fn history_of(script: &[(u64, &str)]) -> Vec<u8> {
 }
 
 /// A run that asks one evidence tool and is then released.
-pub fn small_success() -> Vec<u8> {
+pub(crate) fn small_success() -> Vec<u8> {
     let tool = r#"{"name":"metrics","evidence":true}"#;
     let draft = r#"{\"conclusion\":{\"statement\":\"the database is slow\"},\"citations\":[\"f1\"]}"#;
     let digest =

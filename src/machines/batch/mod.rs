@@ -41,10 +41,33 @@ pub struct Call {
     pub phase: call::State,
     /// What will be called, once the arguments were found good.
     pub plan: Option<Arc<Plan>>,
+    /// That a gate wants a person to confirm it, once every gate was asked (SPEC 7.8).
+    pub confirm: Option<Confirm>,
     /// How many unknown effects of the same plan a person knew of when they allowed it (SPEC 7.6).
     pub cleared: Option<u32>,
     /// The closing observation, staged until the batch is published.
     pub(crate) closing: Option<Staged>,
+}
+
+/// A confirmation that gates want of a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Confirm {
+    /// When the question expires: the shortest wait that a gate named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_ms: Option<u64>,
+}
+
+impl Confirm {
+    /// One more gate wants it.
+    #[must_use]
+    pub fn and(self, expires_ms: Option<u64>) -> Self {
+        Self { expires_ms: shorter(self.expires_ms, expires_ms) }
+    }
+}
+
+/// The shorter of two waits; an absent one is for ever.
+pub(crate) fn shorter(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.into_iter().chain(other).min()
 }
 
 /// A tool and the arguments that it will be called with.
@@ -216,6 +239,8 @@ impl Serialize for Call {
             #[serde(skip_serializing_if = "Option::is_none")]
             plan: Option<Digest>,
             #[serde(skip_serializing_if = "Option::is_none")]
+            confirm: Option<Confirm>,
+            #[serde(skip_serializing_if = "Option::is_none")]
             cleared: Option<u32>,
             #[serde(skip_serializing_if = "Option::is_none")]
             closing: Option<Digest>,
@@ -224,6 +249,7 @@ impl Serialize for Call {
             call: self.id,
             phase: &self.phase,
             plan: self.plan.as_ref().map(|plan| plan.digest),
+            confirm: self.confirm,
             cleared: self.cleared,
             closing: self.closing.as_ref().map(|staged| staged.digest),
         }

@@ -74,7 +74,7 @@ pub(super) fn search(
         let mut next = Vec::new();
         for mut node in level {
             search.refuse(&mut node)?;
-            if depth <= bounds.depth {
+            if depth < bounds.depth {
                 search.expand(&node, &mut next)?;
             }
             if search.figures.states.is_multiple_of(STRIDE) {

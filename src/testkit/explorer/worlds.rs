@@ -346,7 +346,7 @@ fn models() -> World {
 /// Every budget at its edge: calls in all and by tool, tokens, and the last call kept for the answer.
 fn budgets() -> World {
     let mut spec = spec();
-    spec.budgets.model_calls = Some(4);
+    spec.budgets.model_calls = Some(3);
     spec.budgets.final_call_reserve = 1;
     spec.budgets.tool_calls = Some(2);
     spec.budgets.tool_calls_by_tool = [("act".to_owned(), 1)].into();
