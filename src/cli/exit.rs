@@ -63,7 +63,9 @@ impl Problem {
 
     /// Says it on standard error and gives the exit code.
     pub(crate) fn report(self) -> Exit {
-        eprintln!("portcullis: {}", printable(&self.message));
+        if !self.message.is_empty() {
+            eprintln!("portcullis: {}", printable(&self.message));
+        }
         self.exit
     }
 }
@@ -71,8 +73,11 @@ impl Problem {
 /// Standard output went away or is full: there is nobody left to tell.
 impl From<io::Error> for Problem {
     fn from(error: io::Error) -> Self {
-        let exit = if error.kind() == io::ErrorKind::BrokenPipe { Exit::Success } else { Exit::Unexpected };
-        Self::new(exit, format!("standard output: {error}"))
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            // The reader has seen enough.
+            return Self::new(Exit::Success, "");
+        }
+        Self::new(Exit::Unexpected, format!("standard output: {error}"))
     }
 }
 

@@ -1,7 +1,7 @@
 //! `portcullis replay`: does a history come out as it was written? (SPEC 13, 14)
 
 use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -13,7 +13,7 @@ use crate::vocabulary::digest::Digest;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Histories: one record a line.
+    /// Histories, one record a line; a folder stands for every `.jsonl` in it, `-` for standard input.
     #[arg(required = true)]
     histories: Vec<PathBuf>,
     /// The hash that the last record must have: it pins the end, which the chain alone cannot.
@@ -37,18 +37,61 @@ enum Failed<'a> {
     WrongHead { history: String, expected: Digest, got: Digest },
 }
 
+/// A reproduced history: how it ends, and what is missing at its end.
+#[derive(Serialize)]
+struct Reproduced<E> {
+    #[serde(flatten)]
+    ending: E,
+    delivered: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cut: Option<Cut>,
+}
+
+/// A last line without its line end.
+#[derive(Serialize)]
+struct Cut {
+    offset: u64,
+    bytes: u64,
+}
+
 pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
-    if arguments.expect_head.is_some() && arguments.histories.len() > 1 {
+    let histories = named(&arguments.histories)?;
+    if arguments.expect_head.is_some() && histories.len() > 1 {
         return Err(Problem::usage("--expect-head pins one history: name one"));
     }
     let mut worst = Exit::Success;
-    for path in &arguments.histories {
+    for path in &histories {
         let exit = replay_one(path, arguments, json)?;
         if severity(exit) > severity(worst) {
             worst = exit;
         }
     }
     Ok(worst)
+}
+
+/// The histories that were named, those of a folder in the order of their names.
+fn named(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Problem> {
+    let mut histories = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            histories.push(path.clone());
+            continue;
+        }
+        let unreadable = |error| Problem::unreadable(Exit::Usage, path, &error);
+        let mut inside = Vec::new();
+        for entry in path.read_dir().map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?.path();
+            if entry.extension().is_some_and(|ending| ending == "jsonl") {
+                inside.push(entry);
+            }
+        }
+        if inside.is_empty() {
+            return Err(Problem::usage(format!("{}: no history (`.jsonl`) in this folder", path.display())));
+        }
+        inside.sort();
+        histories.append(&mut inside);
+    }
+    Ok(histories)
 }
 
 const fn severity(exit: Exit) -> u8 {
@@ -70,14 +113,15 @@ const fn severity(exit: Exit) -> u8 {
 fn replay_one(path: &Path, arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
     let name = path.display().to_string();
     let policy = if arguments.all { Policy::ReportAll } else { Policy::Stop };
-    let file = match File::open(path) {
-        Ok(file) => file,
+    let source: Box<dyn Read> = match File::open(path) {
+        _ if path.as_os_str() == "-" => Box::new(std::io::stdin().lock()),
+        Ok(file) => Box::new(file),
         Err(error) => {
             let failed = Failed::Unreadable { history: name, reason: error.to_string() };
             return say(json, &failed, Exit::Corrupt, || format!("{}: cannot be read: {error}", path.display()));
         }
     };
-    match history::replay(BufReader::with_capacity(1 << 16, file), policy) {
+    match history::replay(BufReader::with_capacity(1 << 16, source), policy) {
         Err(fault) => corrupt(name, &fault, json),
         Ok(summary) if !summary.divergences.is_empty() => diverged(name, &summary, json),
         Ok(summary) => match arguments.expect_head {
@@ -131,9 +175,17 @@ fn reproduced(name: &str, summary: &Summary, json: bool) -> Result<Exit, Problem
     let exit = if summary.ending.is_some() && summary.tail.is_none() { Exit::Success } else { Exit::Open };
     let ledger = summary.decider.ledger();
     if json {
+        let (run, records, head) = (&summary.run, summary.records, summary.head);
+        let cut = summary.tail.as_ref().map(|tail| Cut { offset: tail.offset, bytes: tail.bytes });
         match &summary.ending {
-            Some(ending) => print_json(&EndingLine::new(&summary.run, ending, ledger, summary.records, summary.head))?,
-            None => print_json(&OpenLine::new(&summary.run, ledger, summary.records, summary.head))?,
+            Some(ending) => {
+                let ending = EndingLine::new(run, ending, ledger, records, head);
+                print_json(&Reproduced { ending, delivered: summary.delivered, cut })?;
+            }
+            None => {
+                let ending = OpenLine::new(run, ledger, records, head);
+                print_json(&Reproduced { ending, delivered: false, cut })?;
+            }
         }
         return Ok(exit);
     }

@@ -129,6 +129,7 @@ impl Timeline {
     /// What a signal means for the run; `None` where the line above says it already.
     fn consequence(&self, signal: &Signal) -> Option<String> {
         Some(match signal {
+            Signal::EnvironmentRefused { error } => format!("the environment cannot be used: {error}"),
             Signal::RetryScheduled { attempt, delay_ms, .. } => format!("attempt {attempt} in {delay_ms} ms"),
             Signal::ModelReplaced { model, .. } => format!("fallback model {model} takes over"),
             Signal::CallClosed { call, code: Some(code) } => format!("{}: {code}", self.called(*call)),

@@ -330,6 +330,7 @@ impl Engine {
             messages: &self.transcript,
             tools: tools.collect(),
             offer: request.tools,
+            answer: &core.spec().draft,
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::machines::toolbox::Tool;
 use crate::vocabulary::effect::{Purpose, ToolOffer};
 use crate::vocabulary::message::Message;
-use crate::vocabulary::spec::ModelSpec;
+use crate::vocabulary::spec::{DraftSpec, ModelSpec};
 
 /// A model request, whole.
 #[derive(Debug, Clone)]
@@ -20,4 +20,7 @@ pub struct ModelRequest<'a> {
     pub tools: Vec<&'a Arc<Tool>>,
     /// Whether tools are offered.
     pub offer: ToolOffer,
+    /// The form that an answer must have. The model has to be told: the transcript holds what the spec says,
+    /// and a repair's notice, but no instruction on the form (SPEC 10).
+    pub answer: &'a DraftSpec,
 }

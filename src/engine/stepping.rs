@@ -15,6 +15,7 @@ use crate::vocabulary::failure::{Failure, ResolutionError};
 use crate::vocabulary::input::Input;
 use crate::vocabulary::message::Message;
 use crate::vocabulary::refusal::RefusalKind;
+use crate::vocabulary::signal::Signal;
 use crate::vocabulary::spec::Spec;
 
 impl Core {
@@ -123,6 +124,7 @@ impl Core {
     }
 
     fn unresolved(&mut self, error: &ResolutionError, out: &mut Outbox) {
+        out.note(Signal::EnvironmentRefused { error: error.clone() });
         self.end(Cause::Unresolved(error.failure()), out);
     }
 

@@ -18,6 +18,14 @@ pub struct Statement {
     pub key: Option<String>,
 }
 
+impl Statement {
+    /// A statement without a key.
+    #[must_use]
+    pub fn new(statement: impl Into<String>) -> Self {
+        Self { statement: statement.into(), key: None }
+    }
+}
+
 /// One observed fact with its number and where it came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -126,6 +126,26 @@ tagged! {
     }
 }
 
+impl std::fmt::Display for ResolutionError {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Routing { message } => write!(out, "no route: {message}"),
+            Self::Bound { plugin, contribution } => {
+                write!(out, "plugin {plugin} contributes {contribution} beyond its bound")
+            }
+            Self::DuplicateTool { id, first, second } => write!(out, "tool {id} comes from {first} and from {second}"),
+            Self::DuplicateActionKind { id, first, second } => {
+                write!(out, "action kind {id} comes from {first} and from {second}")
+            }
+            Self::MissingDependency { plugin, missing } => write!(out, "plugin {plugin} requires {missing}"),
+            Self::DependencyCycle => out.write_str("plugins require each other in a circle"),
+            Self::DuplicatePlugin { id } => write!(out, "plugin {id} is named twice"),
+            Self::Config { plugin, message } => write!(out, "plugin {plugin} is configured wrong: {message}"),
+            Self::InvalidTool { id, message } => write!(out, "tool {id}: {message}"),
+        }
+    }
+}
+
 impl ResolutionError {
     /// The failure that a run commits for it (SPEC 3.18).
     #[must_use]

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::digest::Digest;
 use super::draft::DraftFault;
 use super::environment::GateOf;
-use super::failure::Failure;
+use super::failure::{Failure, ResolutionError};
 use super::ids::{FactId, ModelCallId, ToolCallId};
 use super::outcome::{EvidenceViolation, ReleaseOutcome, RunStatus, SemanticRefusal};
 use super::tool::ObservationCode;
@@ -20,6 +20,11 @@ pub enum Signal {
     EnvironmentFixed {
         /// Its digest.
         digest: Digest,
+    },
+    /// The environment cannot be used, or there is none.
+    EnvironmentRefused {
+        /// Why.
+        error: ResolutionError,
     },
     /// A model's response was accepted.
     ResponseAccepted {
@@ -192,6 +197,7 @@ macro_rules! tags {
 
 tags! {
     EnvironmentFixed = "environment_fixed",
+    EnvironmentRefused = "environment_refused",
     ResponseAccepted = "response_accepted",
     RetryScheduled = "retry_scheduled",
     ModelReplaced = "model_replaced",

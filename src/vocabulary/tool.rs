@@ -87,7 +87,7 @@ impl ToolOutput {
         Self::Success { content: content.into(), facts }
     }
 
-    /// The size of what the model sees, in bytes.
+    /// What the model sees.
     #[must_use]
     pub fn content(&self) -> &str {
         match self {

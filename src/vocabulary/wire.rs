@@ -1,9 +1,9 @@
 //! How our enums look on the wire.
 //!
-//! Every enum that carries data is a JSON object whose first field is `type`. The tag comes first so that
-//! a reader streams the rest straight into the variant's fields: nothing is buffered, unknown fields and
-//! duplicate keys are refused for every variant (those without fields too), and payloads keep their exact
-//! numbers (SPEC 4).
+//! Every enum that carries data is a JSON object with a `type`, which is written first. A reader then streams
+//! the rest straight into the variant's fields: unknown fields and duplicate keys are refused for every variant
+//! (those without fields too), and payloads keep their exact numbers (SPEC 4). A tag that comes later, as from
+//! a writer that sorts its keys, costs a detour through our own JSON and nothing else.
 
 /// Declares an enum with the wire form `{"type":"tag", ..fields in declaration order}`.
 ///
@@ -54,25 +54,33 @@ macro_rules! tagged {
                     type Value = $name;
 
                     fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        out.write_str(concat!("an object of ", stringify!($name), " whose first field is `type`"))
+                        out.write_str(concat!("an object of ", stringify!($name), " with a `type`"))
                     }
 
-                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<$name, A::Error> {
-                        let tag = $crate::vocabulary::wire::tag(&mut map)?;
-                        let fields = serde::de::value::MapAccessDeserializer::new(map);
-                        match tag.as_ref() {
-                            $(
-                                $tag => {
-                                    #[derive(serde::Deserialize)]
-                                    #[serde(deny_unknown_fields)]
-                                    struct Fields { $( $( $(#[$fmeta])* $field : $type ),* )? }
-                                    #[allow(unused_variables)]
-                                    let fields = <Fields as serde::Deserialize>::deserialize(fields)?;
-                                    Ok($name::$variant { $( $( $field: fields.$field ),* )? })
-                                }
-                            )*
-                            other => Err(serde::de::Error::unknown_variant(other, $name::TAGS)),
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<$name, A::Error> {
+                        match $crate::vocabulary::wire::tag(map)? {
+                            $crate::vocabulary::wire::Tagged::First(tag, fields) => fields_of(&tag, fields),
+                            $crate::vocabulary::wire::Tagged::Later(tag, fields) => {
+                                fields_of(&tag, &mut serde_json::Deserializer::from_str(&fields))
+                                    .map_err(serde::de::Error::custom)
+                            }
                         }
+                    }
+                }
+
+                fn fields_of<'de, D: serde::Deserializer<'de>>(tag: &str, fields: D) -> Result<$name, D::Error> {
+                    match tag {
+                        $(
+                            $tag => {
+                                #[derive(serde::Deserialize)]
+                                #[serde(deny_unknown_fields)]
+                                struct Fields { $( $( $(#[$fmeta])* $field : $type ),* )? }
+                                #[allow(unused_variables)]
+                                let fields = <Fields as serde::Deserialize>::deserialize(fields)?;
+                                Ok($name::$variant { $( $( $field: fields.$field ),* )? })
+                            }
+                        )*
+                        other => Err(serde::de::Error::unknown_variant(other, $name::TAGS)),
                     }
                 }
 
@@ -84,14 +92,40 @@ macro_rules! tagged {
 pub(crate) use tagged;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess};
 
-/// Reads the leading `type` field of a tagged object.
-pub(crate) fn tag<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Cow<'de, str>, A::Error> {
-    match map.next_key::<Text<'de>>()? {
-        Some(key) if key.0 == "type" => Ok(map.next_value::<Text<'de>>()?.0),
-        Some(_) | None => Err(A::Error::custom("the first field must be `type`")),
+use super::json::Json;
+
+/// A tagged object whose tag was found.
+pub(crate) enum Tagged<'de, A> {
+    /// The tag came first: the fields stream on.
+    First(Cow<'de, str>, MapAccessDeserializer<A>),
+    /// It came later, as from writers that sort their keys: the other fields, as one JSON object.
+    Later(String, String),
+}
+
+/// Finds the `type` field of a tagged object.
+pub(crate) fn tag<'de, A: MapAccess<'de>>(mut map: A) -> Result<Tagged<'de, A>, A::Error> {
+    let first = map.next_key::<Text<'de>>()?.ok_or_else(|| A::Error::missing_field("type"))?.0;
+    if first == "type" {
+        let tag = map.next_value::<Text<'de>>()?.0;
+        return Ok(Tagged::First(tag, MapAccessDeserializer::new(map)));
+    }
+    let mut fields = BTreeMap::new();
+    let mut name = Some(first.into_owned());
+    while let Some(next) = name {
+        if fields.insert(next.clone(), map.next_value::<Json>()?).is_some() {
+            return Err(A::Error::custom(format!("duplicate field `{next}`")));
+        }
+        name = map.next_key()?;
+    }
+    match fields.remove("type") {
+        Some(Json::String(tag)) => Ok(Tagged::Later(tag, Json::Object(fields).to_text())),
+        Some(_) => Err(A::Error::custom("`type` is a string")),
+        None => Err(A::Error::missing_field("type")),
     }
 }
 

@@ -23,10 +23,34 @@ fn duplicate_keys_are_refused_in_inputs_and_payloads() {
 }
 
 #[test]
-fn the_tag_comes_first_and_is_known() {
-    assert!(refused(r#"{"ask":1,"type":"gate_failed"}"#).contains("the first field must be `type`"));
+fn the_tag_must_be_there_and_known() {
     assert!(refused(r#"{"type":"nonsense"}"#).contains("unknown variant"));
-    assert!(refused(r#"{}"#).contains("the first field must be `type`"));
+    assert!(refused(r#"{"ask":1,"type":"nonsense"}"#).contains("unknown variant"));
+    assert!(refused(r#"{}"#).contains("missing field `type`"));
+    assert!(refused(r#"{"ask":1}"#).contains("missing field `type`"));
+    assert!(refused(r#"{"ask":1,"type":7}"#).contains("`type` is a string"));
+}
+
+#[test]
+fn a_tag_that_comes_later_loses_nothing_of_the_strictness() {
+    assert!(refused(r#"{"ask":1,"type":"gate_failed","x":1}"#).contains("unknown field"));
+    assert!(refused(r#"{"ask":1,"type":"gate_failed","ask":1}"#).contains("duplicate field"));
+    assert!(refused(r#"{"ask":1,"type":"gate_failed","type":"gate_failed"}"#).contains("duplicate field"));
+    assert!(refused(r#"{"ask":1.5,"type":"gate_failed"}"#).contains("invalid type"));
+    assert!(refused(r#"{"ask":18446744073709551616,"type":"gate_failed"}"#).contains("number_out_of_range"));
+}
+
+#[test]
+fn inputs_may_be_built_through_maps_that_sort_their_keys() {
+    for line in small_success().split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let record: serde_json::Value = serde_json::from_slice(line).expect("a record");
+        let sorted: Input = serde_json::from_value(record["input"].clone()).expect("an input");
+        let text = serde_json::to_string(&record["input"]).expect("text");
+        assert_eq!(sorted, serde_json::from_str::<Input>(&text).expect("an input"));
+        let written = serde_json::to_string(&sorted).expect("text");
+        let line = String::from_utf8(line.to_vec()).expect("text");
+        assert!(line.contains(&written), "{written}");
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub struct Facts {
 }
 
 /// A set of observed facts that is not empty: the only ground a fallback can stand on. Nothing but
-/// [`Facts::proof`] makes one.
+/// [`Facts`] makes one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObservedFacts(Vec<Arc<Fact>>);
 
