@@ -144,18 +144,17 @@ impl Search<'_> {
         }
     }
 
-    /// What is wrong with the state that was just reached.
+    /// What is wrong with the state that was just reached; its ending is judged first.
     fn judge(&self, engine: &Engine, before: Option<&Ending>) -> Option<Fault> {
-        let violations = engine.decider().violations();
-        if !violations.is_empty() {
-            return Some(Fault::Broken(violations));
-        }
-        if let Some(before) = before
-            && engine.ending() != Some(before)
-        {
-            return Some(Fault::EndingChanged(before.clone()));
-        }
-        let ending = engine.ending()?;
+        let changed = before.filter(|before| engine.ending() != Some(before));
+        let fault = changed.map(|before| Fault::EndingChanged(before.clone()));
+        fault.or_else(|| engine.ending().and_then(|ending| self.judge_ending(ending))).or_else(|| {
+            let violations = engine.decider().violations();
+            (!violations.is_empty()).then_some(Fault::Broken(violations))
+        })
+    }
+
+    fn judge_ending(&self, ending: &Ending) -> Option<Fault> {
         if !table::is_legal(ending) {
             return Some(Fault::OutsideTable(ending.clone()));
         }
