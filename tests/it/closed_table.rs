@@ -113,6 +113,9 @@ fn the_way_to_every_ending_is_a_history_that_audits_and_replays() {
         for (index, report) in reached.reports.iter().enumerate() {
             assert!(engine.ending().is_none(), "a shorter way would do: {index} reports");
             let step = engine.step(report.at_ms, report.input.clone()).unwrap();
+            for signal in &step.signals {
+                assert_eq!(serde_json::to_value(signal).unwrap()["type"], signal.tag(), "the name on the wire");
+            }
             lines.push_str(std::str::from_utf8(recorder.record(&engine, &step)).unwrap());
         }
         assert_eq!(engine.ending(), Some(&reached.ending));
