@@ -5,7 +5,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`reference`] | the closed table over wire words; knows no engine |
+//! | [`mod@reference`] | the closed table over wire words; knows no engine |
 //! | [`audit`] | rules that a whole history keeps; knows no engine |
 //! | [`world`] | small bounds: a spec, an environment, and what the world may answer |
 //! | [`alphabet`] | the reports that answer a state, and those that it must refuse |

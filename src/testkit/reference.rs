@@ -92,7 +92,7 @@ fn cause(failure: Option<&Json>) -> Option<String> {
     }
 }
 
-/// The closed table, a row an arm (SPEC 3.1 to 3.20). IS is [`is`], F the fifth column.
+/// The closed table, a row an arm (SPEC 3.1 to 3.20). `is` reads IS; F is the fifth column.
 #[must_use]
 #[rustfmt::skip]
 pub fn stands_in_table(ending: &Columns<'_>) -> bool {

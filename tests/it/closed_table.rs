@@ -78,9 +78,25 @@ fn every_kind_of_cause_and_fallback_is_reached() {
     }
 }
 
+/// "IS" is information_saturated if collecting was saturated, else none.
+#[test]
+fn every_row_that_may_be_saturated_is_reached_both_ways() {
+    for row in ROWS {
+        let reached = |fits: &dyn Fn(&Ending) -> bool| endings_of(row.number).any(|reached| fits(&reached.ending));
+        if row.stop == Stop::IfSaturated {
+            assert!(reached(&|ending| ending.stop_reason.is_some()), "row {} saturated", row.number);
+            assert!(reached(&|ending| ending.stop_reason.is_none()), "row {} not saturated", row.number);
+        }
+        if row.facts.is_none() {
+            assert!(reached(&|ending| ending.facts > 0), "row {} with facts", row.number);
+            assert!(reached(&|ending| ending.facts == 0), "row {} without facts", row.number);
+        }
+    }
+}
+
 #[test]
 fn a_second_exploration_finds_the_same_in_the_same_order() {
-    let bounds = Bounds { depth: 5 };
+    let bounds = Bounds { depth: 4 };
     let (once, again) = (explore(&worlds(), bounds, |_| {}).unwrap(), explore(&worlds(), bounds, |_| {}).unwrap());
     let lines = |exploration: &Exploration| -> Vec<String> {
         exploration.endings.iter().map(|reached| format!("{} {:?}", reached.world, reached.reports)).collect()
@@ -97,6 +113,9 @@ fn the_way_to_every_ending_is_a_history_that_audits_and_replays() {
         for (index, report) in reached.reports.iter().enumerate() {
             assert!(engine.ending().is_none(), "a shorter way would do: {index} reports");
             let step = engine.step(report.at_ms, report.input.clone()).unwrap();
+            for signal in &step.signals {
+                assert_eq!(serde_json::to_value(signal).unwrap()["type"], signal.tag(), "the name on the wire");
+            }
             lines.push_str(std::str::from_utf8(recorder.record(&engine, &step)).unwrap());
         }
         assert_eq!(engine.ending(), Some(&reached.ending));

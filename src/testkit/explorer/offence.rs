@@ -31,8 +31,6 @@ pub enum Fault {
     EndingChanged(Ending),
     /// A refused report changed the state.
     RefusalChangedState(Refusal),
-    /// The same report was refused in two different ways.
-    RefusalNotRepeated(Refusal),
     /// An outstanding answer was refused.
     AnswerRefused(Refusal),
     /// A report that fits nothing was accepted.
@@ -56,7 +54,6 @@ impl fmt::Display for Fault {
             Self::OutsideReference(illegal) => write!(out, "an ending outside the reference: {illegal}"),
             Self::EndingChanged(ending) => write!(out, "the ending changed, it was {}", wire(ending)),
             Self::RefusalChangedState(refusal) => write!(out, "a refusal changed the state: {refusal}"),
-            Self::RefusalNotRepeated(refusal) => write!(out, "refused otherwise the second time: {refusal}"),
             Self::AnswerRefused(refusal) => write!(out, "an outstanding answer was refused: {refusal}"),
             Self::ForeignAccepted => out.write_str("a report that answers nothing was accepted"),
         }

@@ -114,7 +114,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Every report that fits nothing here: each is refused, twice in the same way, and changes nothing.
+    /// Every report that fits nothing here: each is refused and changes nothing.
     fn refuse(&mut self, node: &mut Node) -> Result<(), Box<Offence>> {
         let identity = node.engine.decider().identity();
         let state = node.engine.decider().state_json();
@@ -125,9 +125,6 @@ impl Search<'_> {
             };
             if node.engine.decider().state_json() != state {
                 return Err(self.offence(Fault::RefusalChangedState(refusal), node.place, report));
-            }
-            if node.engine.step(report.at_ms, report.input.clone()).as_ref() != Err(&refusal) {
-                return Err(self.offence(Fault::RefusalNotRepeated(refusal), node.place, report));
             }
             self.figures.refusals += 1;
             *self.figures.refusals_by_kind.entry(refusal.kind.word()).or_default() += 1;
@@ -147,18 +144,17 @@ impl Search<'_> {
         }
     }
 
-    /// What is wrong with the state that was just reached.
+    /// What is wrong with the state that was just reached; its ending is judged first.
     fn judge(&self, engine: &Engine, before: Option<&Ending>) -> Option<Fault> {
-        let violations = engine.decider().violations();
-        if !violations.is_empty() {
-            return Some(Fault::Broken(violations));
-        }
-        if let Some(before) = before
-            && engine.ending() != Some(before)
-        {
-            return Some(Fault::EndingChanged(before.clone()));
-        }
-        let ending = engine.ending()?;
+        let changed = before.filter(|before| engine.ending() != Some(before));
+        let fault = changed.map(|before| Fault::EndingChanged(before.clone()));
+        fault.or_else(|| engine.ending().and_then(|ending| self.judge_ending(ending))).or_else(|| {
+            let violations = engine.decider().violations();
+            (!violations.is_empty()).then_some(Fault::Broken(violations))
+        })
+    }
+
+    fn judge_ending(&self, ending: &Ending) -> Option<Fault> {
         if !table::is_legal(ending) {
             return Some(Fault::OutsideTable(ending.clone()));
         }

@@ -22,6 +22,7 @@ pub fn worlds() -> Vec<World> {
         results(),
         waves(),
         saturation(),
+        saturated_release(),
         protocol(),
         gates(),
         people(),
@@ -241,6 +242,26 @@ fn saturation() -> World {
         ..menu()
     };
     world("saturation", spec, menu)
+}
+
+/// Every ending that may come after saturation, so that IS is seen both ways.
+fn saturated_release() -> World {
+    let mut spec = spec();
+    spec.budgets.model_calls = Some(3);
+    spec.collection.saturation_after = Some(1);
+    spec.release.judge = JudgePolicy::On;
+    let repeatable = ToolSpec { repeatable: true, ..look() };
+    let end = ToolSpec { on_indeterminate: OnIndeterminate::End, ..act() };
+    let menu = Menu {
+        environments: vec![environment(vec![repeatable, end], vec![gate("first", GateOf::Release)])],
+        drafts: every_draft(),
+        batches: vec![batch([("look", r#"{"at":1}"#), ("look", r#"{"at":2}"#)]), batch([("act", "{}")])],
+        outputs: vec![Output::Fresh, said("seen again", None), Output::Given(ToolOutput::text("nothing"))],
+        release_gates: vec![GateAnswer::Allow, GateAnswer::Block { reason: None }],
+        verdicts: vec![Verdict::Supported, Verdict::Unsupported],
+        ..menu()
+    };
+    world("saturated_release", spec, menu)
 }
 
 /// Assessments that are missing, malformed or made.
