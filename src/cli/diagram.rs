@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use super::exit::{Exit, Problem};
+use super::output::Output;
 use crate::machines::{CHARTS, Chart};
 
 #[derive(Debug, clap::Args)]
@@ -39,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
         let asked = arguments.machine.as_deref().unwrap_or_default();
         return Err(Problem::usage(format!("no machine {asked:?}; there are {}", known.join(", "))));
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = Output::stdout();
     for chart in charts {
         let graph = match arguments.format {
             Format::Mermaid => chart.mermaid(),
@@ -53,5 +54,6 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
             writeln!(out, "{graph}")?;
         }
     }
+    out.finish()?;
     Ok(Exit::Success)
 }

@@ -63,20 +63,14 @@ impl Problem {
 
     /// Says it on standard error and gives the exit code.
     pub(crate) fn report(self) -> Exit {
-        if !self.message.is_empty() {
-            eprintln!("portcullis: {}", printable(&self.message));
-        }
+        eprintln!("portcullis: {}", printable(&self.message));
         self.exit
     }
 }
 
-/// Standard output went away or is full: there is nobody left to tell.
+/// Standard output is full or broken; one whose reader went away never comes here.
 impl From<io::Error> for Problem {
     fn from(error: io::Error) -> Self {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            // The reader has seen enough.
-            return Self::new(Exit::Success, "");
-        }
         Self::new(Exit::Unexpected, format!("standard output: {error}"))
     }
 }

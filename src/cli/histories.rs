@@ -80,6 +80,10 @@ pub(crate) fn not_stored(place: &Path, error: &io::Error) -> Problem {
 }
 
 fn make_folder(out: &Path) -> Result<(), Problem> {
+    if out.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
+        let reason = "is a link, and histories are never written through one: name the folder itself";
+        return Err(Problem::new(Exit::Usage, format!("{}: {reason}", out.display())));
+    }
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

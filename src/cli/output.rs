@@ -10,18 +10,29 @@ pub(crate) struct Output<W> {
     broken: Option<io::Error>,
 }
 
+impl Output<io::StdoutLock<'static>> {
+    /// Standard output.
+    pub(crate) fn stdout() -> Self {
+        Self::new(io::stdout().lock())
+    }
+}
+
 impl<W: Write> Output<W> {
     pub(crate) const fn new(out: W) -> Self {
         Self { out, broken: None }
     }
 
-    /// Hands out what is left.
+    /// Hands out what is left. A reader that has seen enough is no error: it must not turn the exit code of a
+    /// failed run or a corrupt history into another one.
     ///
     /// # Errors
-    /// The first error of any write.
+    /// The first other error of any write.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.flush()?;
-        self.broken.map_or(Ok(()), Err)
+        match self.broken {
+            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+            Some(_) | None => Ok(()),
+        }
     }
 }
 

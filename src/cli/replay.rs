@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::ending::{EndingLine, OpenLine, describe};
 use super::exit::{Exit, Problem, printable};
+use super::output::Output;
 use crate::history::{self, Divergence, Fault, Policy, Summary};
 use crate::vocabulary::digest::Digest;
 
@@ -141,15 +142,19 @@ fn say(json: bool, failed: &Failed<'_>, exit: Exit, text: impl FnOnce() -> Strin
     if json {
         print_json(failed)?;
     } else {
-        writeln!(std::io::stdout(), "{}", printable(&text()))?;
+        print(&text())?;
     }
     Ok(exit)
 }
 
 fn print_json(value: &impl Serialize) -> Result<(), Problem> {
-    let mut out = std::io::stdout().lock();
-    serde_json::to_writer(&mut out, value).map_err(std::io::Error::from)?;
-    writeln!(out)?;
+    print(&serde_json::to_string(value).map_err(std::io::Error::from)?)
+}
+
+fn print(text: &str) -> Result<(), Problem> {
+    let mut out = Output::stdout();
+    writeln!(out, "{}", printable(text))?;
+    out.finish()?;
     Ok(())
 }
 
@@ -189,7 +194,7 @@ fn reproduced(name: &str, summary: &Summary, json: bool) -> Result<Exit, Problem
         }
         return Ok(exit);
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = Output::stdout();
     let ended = match &summary.ending {
         Some(ending) => describe(ending),
         None => "open: no terminal record".to_owned(),
@@ -203,6 +208,7 @@ fn reproduced(name: &str, summary: &Summary, json: bool) -> Result<Exit, Problem
         writeln!(out, "{name}: the release has no receipt yet")?;
     }
     writeln!(out, "{name}: head {}", summary.head)?;
+    out.finish()?;
     Ok(exit)
 }
 

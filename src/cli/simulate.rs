@@ -4,13 +4,15 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::exit::{Exit, Problem};
+use super::output::Output;
 use crate::engine::Engine;
 use crate::history::Recorder;
 use crate::vocabulary::input::Input;
 use crate::vocabulary::refusal::{Refusal, RefusalKind};
+use crate::vocabulary::wire::object;
 
 /// The longest line that is read, in bytes.
 const LINE_BYTES_MAX: u64 = 64 << 20;
@@ -21,11 +23,15 @@ pub(crate) struct Arguments {
     script: PathBuf,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Report {
-    at_ms: u64,
-    input: Input,
+object! {
+    /// One line of a script.
+    #[allow(unreachable_pub)]
+    pub struct Report {
+        /// When.
+        pub at_ms: u64,
+        /// What.
+        pub input: Input,
+    }
 }
 
 #[derive(Serialize)]
@@ -40,14 +46,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Problem> {
         let opened = File::open(&arguments.script);
         Box::new(BufReader::new(opened.map_err(|error| Problem::unreadable(Exit::Usage, &arguments.script, &error))?))
     };
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = Output::new(io::BufWriter::new(io::stdout().lock()));
     let outcome = simulate(script, &mut out).map_err(|failure| match failure {
         Failure::Script(line, error) => {
             Problem::usage(format!("{}: line {line}: cannot be read: {error}", arguments.script.display()))
         }
         Failure::Output(error) => Problem::from(error),
     });
-    out.flush()?;
+    out.finish()?;
     outcome.map(|()| Exit::Success)
 }
 
@@ -104,6 +110,19 @@ fn unreadable(engine: &Engine, number: u64, error: &serde_json::Error) -> Refusa
         machine: "wire",
         state: engine.run_state().label(),
         expected: engine.expected(),
-        reason: Some(format!("script line {number}: {error}")),
+        reason: Some(format!("script line {number}: {}", brief(&error.to_string()))),
     }
+}
+
+/// A parser's message quotes what it read. A string may be a model's text, which is not shown here, and the rest
+/// is cut to what a person needs.
+fn brief(message: &str) -> String {
+    const SHOWN_MAX: usize = 160;
+    let quoted = message.split_once("string \"").and_then(|(before, rest)| Some((before, rest.rsplit_once('"')?.1)));
+    let message = quoted.map_or_else(|| message.to_owned(), |(before, after)| format!("{before}a string{after}"));
+    let mut shown: String = message.chars().take(SHOWN_MAX).collect();
+    if shown.len() < message.len() {
+        shown.push_str("...");
+    }
+    shown
 }

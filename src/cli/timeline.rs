@@ -43,10 +43,10 @@ impl Timeline {
     fn step(&mut self, step: &Step, engine: &Engine, out: &mut impl Write) -> io::Result<()> {
         for message in &step.messages {
             if let Message::Assistant { calls, .. } = message {
-                self.tools.extend(calls.iter().map(|call| (call.call, name(&call.request.name))));
+                self.tools.extend(calls.iter().map(|call| (call.call, tool_name(&call.request.name, engine))));
             }
         }
-        let mut line = format!("{}  {}", time(step.at_ms), self.happened(&step.input));
+        let mut line = format!("{}  {}", time(step.at_ms), self.happened(&step.input, engine));
         let spent = spent(engine);
         if spent != self.spent {
             line.push_str(&format!("  [{spent}]"));
@@ -64,7 +64,7 @@ impl Timeline {
         self.tools.get(&call).map_or_else(|| call.to_string(), |tool| format!("{tool} ({call})"))
     }
 
-    fn happened(&self, input: &Input) -> String {
+    fn happened(&self, input: &Input, engine: &Engine) -> String {
         match input {
             Input::RunStarted { run_id, spec, .. } => format!("run {run_id} starts with {}", name(&spec.model.name)),
             Input::EnvironmentResolved { environment } => {
@@ -80,7 +80,7 @@ impl Timeline {
                 format!("model {call} answers with a draft of {bytes} bytes ({finish})")
             }
             Input::ModelResponded { call, content, .. } => {
-                let names: Vec<_> = content.calls.iter().map(|call| name(&call.name)).collect();
+                let names: Vec<_> = content.calls.iter().map(|call| tool_name(&call.name, engine)).collect();
                 format!("model {call} asks for {}", names.join(", "))
             }
             Input::ModelFailed { call, attempt, error, .. } => {
@@ -230,6 +230,11 @@ fn time(at_ms: u64) -> String {
 
 fn count(number: usize, word: &str) -> String {
     if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
+}
+
+/// A name that no tool has is the model's own text.
+fn tool_name(asked: &str, engine: &Engine) -> String {
+    engine.tool(asked).map_or_else(|| "an unknown tool".to_owned(), |tool| name(&tool.name))
 }
 
 fn name(text: &str) -> String {

@@ -92,12 +92,17 @@ impl Core {
 
     /// A call that was entered and whose end nobody will see here.
     pub(crate) fn lose_call(&mut self, id: ToolCallId, out: &mut Outbox) {
+        self.interrupt_call(id, out);
+        self.leave_unknown(id, out);
+    }
+
+    /// It is not known what the call did: from now on a repetition needs a person (SPEC 7.6).
+    pub(crate) fn interrupt_call(&mut self, id: ToolCallId, out: &mut Outbox) {
         if let Some(plan) = self.plan_of(id) {
             self.tools.unknowns.note(plan.digest);
         }
         self.move_call(id, &CallEvent::Interrupted, out);
         out.note(Signal::CallIndeterminate { call: id });
-        self.leave_unknown(id, out);
     }
 
     /// The model and the transcript are told that the outcome is unknown; the call stays indeterminate.

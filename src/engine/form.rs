@@ -4,7 +4,7 @@ use super::admission::{Admission, Objection};
 use super::stepping::check_start;
 use crate::vocabulary::input::{Decision, GateAnswer, Input, Reconciliation};
 use crate::vocabulary::json::{DEPTH_MAX, Json};
-use crate::vocabulary::llm::Content;
+use crate::vocabulary::llm::{Content, ToolRequest};
 use crate::vocabulary::refusal::RefusalKind;
 use crate::vocabulary::spec::Limits;
 use crate::vocabulary::tool::ToolOutput;
@@ -41,12 +41,12 @@ pub(crate) fn check(limits: &Limits, input: &Input) -> Admission {
         Input::RunStarted { spec, nonce, wall_time, .. } => {
             check_start(spec, nonce, wall_time).map(|_| ()).or_else(malformed)
         }
-        Input::EnvironmentResolved { .. }
-        | Input::ResolutionFailed { .. }
-        | Input::ModelFailed { .. }
+        Input::EnvironmentResolved { environment } => check_written(limits, environment).or_else(malformed),
+        Input::ModelFailed { error, .. } | Input::SemanticsFailed { error, .. } => check_text(limits, error.message()),
+        Input::ToolFailed { error, .. } => check_text(limits, error.message()),
+        Input::ResolutionFailed { .. }
         | Input::BackoffElapsed { .. }
         | Input::ToolsDispatched { .. }
-        | Input::ToolFailed { .. }
         | Input::ToolTimedOut { .. }
         | Input::NestedCallRequested { .. }
         | Input::NestedCompleted { .. }
@@ -55,7 +55,6 @@ pub(crate) fn check(limits: &Limits, input: &Input) -> Admission {
         | Input::HookFailed { .. }
         | Input::TicketExpired { .. }
         | Input::SemanticsJudged { .. }
-        | Input::SemanticsFailed { .. }
         | Input::DeadlineElapsed { displaced: None }
         | Input::RunRecovered { .. }
         | Input::TailRepaired { .. } => Ok(()),
@@ -68,7 +67,9 @@ fn malformed(reason: impl Into<String>) -> Admission {
 
 fn check_content(limits: &Limits, content: &Content) -> Admission {
     let text = content.text.as_ref().map_or(0, String::len);
-    let calls: usize = content.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
+    let size =
+        |call: &ToolRequest| call.name.len() + call.arguments.len() + call.provider_id.as_ref().map_or(0, String::len);
+    let calls: usize = content.calls.iter().map(size).sum();
     let opaque = content.opaque.as_ref().map_or(0, |opaque| opaque.to_text().len());
     let bytes = (text + calls + opaque) as u64;
     if bytes > limits.response_bytes_max {
@@ -90,7 +91,7 @@ fn check_output(limits: &Limits, output: &ToolOutput) -> Admission {
 
 fn check_text(limits: &Limits, text: &str) -> Admission {
     if text.len() as u64 > limits.line_bytes_max {
-        return malformed(format!("a result of {} bytes, over limits.line_bytes_max", text.len()));
+        return malformed(format!("a text of {} bytes, over limits.line_bytes_max", text.len()));
     }
     Ok(())
 }
@@ -98,6 +99,15 @@ fn check_text(limits: &Limits, text: &str) -> Admission {
 fn check_note(limits: &Limits, note: &str) -> Admission {
     if note.len() as u64 > limits.note_bytes_max {
         return malformed(format!("{} bytes of remark, over limits.note_bytes_max", note.len()));
+    }
+    Ok(())
+}
+
+/// What is large by nature must be writable and fit a line. The error is the reason.
+pub(crate) fn check_written(limits: &Limits, part: &impl serde::Serialize) -> Result<(), String> {
+    let written = serde_json::to_vec(part).map_err(|error| format!("cannot be written: {error}"))?;
+    if written.len() as u64 > limits.line_bytes_max {
+        return Err(format!("{} bytes, over limits.line_bytes_max", written.len()));
     }
     Ok(())
 }

@@ -24,6 +24,7 @@ mod stepping;
 pub mod table;
 mod tools;
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::machines::batch::{Batch, Plan};
@@ -48,7 +49,7 @@ pub use request::ModelRequest;
 pub use table::Ending;
 
 /// One accepted input taken to completion.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Step {
     /// Its place in the history, from 0.
     pub seq: u64,
@@ -64,9 +65,22 @@ pub struct Step {
     pub messages: Vec<Message>,
 }
 
+/// Shows what happened, not what was written: a step holds text that may never be released (SPEC 13.I10).
+impl fmt::Debug for Step {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Step")
+            .field("seq", &self.seq)
+            .field("at_ms", &self.at_ms)
+            .field("input", &self.input.tag())
+            .field("signals", &self.signals)
+            .field("effects", &self.effects)
+            .finish_non_exhaustive()
+    }
+}
+
 /// What decides: every machine of one run, or none yet. It remembers no text and no receipts, so a replay
 /// can step through a long history in little memory.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Decider(Option<Box<Core>>);
 
 impl Decider {
@@ -182,13 +196,31 @@ fn refusal(core: Option<&Core>, objection: Objection) -> Refusal {
     Refusal { kind: objection.kind, machine: objection.machine, state, expected, reason: objection.reason }
 }
 
+/// Shows where the run stands and nothing of what was written.
+impl fmt::Debug for Decider {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Decider")
+            .field("run", &self.core().map(|core| core.charter.run.as_str()))
+            .field("state", &self.run_state())
+            .field("ending", &self.ending())
+            .finish_non_exhaustive()
+    }
+}
+
 /// One run, live: what decides, plus the transcript that model calls need and the receipts that give refused
 /// repetitions their name.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Engine {
     decider: Decider,
     receipts: Receipts,
     transcript: Vec<Message>,
+}
+
+/// Shows where the run stands and nothing of what was written.
+impl fmt::Debug for Engine {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.decider, out)
+    }
 }
 
 impl Engine {
@@ -332,6 +364,12 @@ impl Engine {
             offer: request.tools,
             answer: &core.spec().draft,
         })
+    }
+
+    /// The tool of that name, once the environment is fixed.
+    #[must_use]
+    pub fn tool(&self, name: &str) -> Option<&Arc<crate::machines::toolbox::Tool>> {
+        self.core().and_then(|core| core.tools.toolbox.as_ref()).and_then(|toolbox| toolbox.tool(name))
     }
 
     /// The tool and arguments of an `invoke_tool` or `await_decision` effect.

@@ -5,7 +5,7 @@ use super::core::Core;
 use super::outbox::Request;
 use crate::machines::batch::Call;
 use crate::machines::batch::call;
-use crate::machines::run;
+use crate::machines::{release, run};
 use crate::vocabulary::digest::Digest;
 use crate::vocabulary::effect::{Effect, GateSubject, TimerKind};
 use crate::vocabulary::ids::{OperationId, ToolCallId};
@@ -82,6 +82,9 @@ impl Core {
                 expected.push("deadline_elapsed");
             }
             expected.extend(["cancel_requested", "execution_crashed", "run_recovered"]);
+        }
+        if matches!(self.release, release::State::Decided { .. }) {
+            expected.push("run_recovered");
         }
         expected.push("tail_repaired");
         expected.dedup();

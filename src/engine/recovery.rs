@@ -5,13 +5,12 @@ use super::core::{Core, drive};
 use super::outbox::Outbox;
 use super::table::Cause;
 use crate::machines::batch::call::{self, Event as CallEvent};
-use crate::machines::batch::{Closing, Remark, after_success};
+use crate::machines::batch::{Call, Closing, Remark, after_success};
 use crate::machines::inference::{self, Inference};
 use crate::machines::release::{self, Releasing};
 use crate::vocabulary::effect::Effect;
 use crate::vocabulary::ids::ToolCallId;
 use crate::vocabulary::input::{LiveTool, Reconciliation};
-use crate::vocabulary::signal::Signal;
 use crate::vocabulary::tool::{ObservationCode, OnIndeterminate, Recovery};
 
 /// Recoveries in a row that find work under way and see no report: the one after these ends the run.
@@ -72,49 +71,30 @@ impl Core {
         }
     }
 
-    /// Calls that were entered follow their recovery mode. True when one of them ends the run.
+    /// Calls that were entered follow their recovery mode. True when one of them ends the run: then the others
+    /// are left to the end, which closes them all.
     fn recover_calls(&mut self, live: &[LiveTool], out: &mut Outbox) -> bool {
-        let executing: Vec<(ToolCallId, u32)> = self
-            .tools
-            .batch
-            .iter()
-            .flat_map(|batch| &batch.calls)
-            .filter_map(|call| match call.phase {
-                call::State::Executing { attempt, .. } => Some((call.id, attempt)),
-                call::State::Requested
-                | call::State::Asking { .. }
-                | call::State::Ticketed { .. }
-                | call::State::Ready
-                | call::State::Indeterminate
-                | call::State::Completed
-                | call::State::Failed { .. } => None,
-            })
-            .collect();
-        let mut ends = false;
-        for (id, attempt) in executing {
-            let Some(plan) = self.plan_of(id) else {
-                continue;
-            };
-            let mode = plan.tool.spec.recovery_mode();
-            let declared = live.iter().any(|tool| *tool.name == *plan.tool.name && tool.recovery == mode);
-            if mode != Recovery::NeverReplay && declared && attempt < plan.tool.spec.attempts_max {
-                let due_ms = plan.tool.spec.timeout_ms.map(|timeout| self.clock.at_ms().saturating_add(timeout));
-                self.ledger.tool_attempts = self.ledger.tool_attempts.saturating_add(1);
-                let event = CallEvent::Dispatched { attempt: attempt.saturating_add(1), due_ms };
-                self.move_call(id, &event, out);
-                continue;
-            }
-            match plan.tool.spec.on_indeterminate {
-                OnIndeterminate::Observe => self.lose_call(id, out),
-                on_indeterminate @ (OnIndeterminate::Await | OnIndeterminate::End) => {
-                    self.tools.unknowns.note(plan.digest);
-                    self.move_call(id, &CallEvent::Interrupted, out);
-                    out.note(Signal::CallIndeterminate { call: id });
-                    ends |= on_indeterminate == OnIndeterminate::End;
-                }
+        let calls = self.tools.batch.iter().flat_map(|batch| &batch.calls);
+        let fates: Vec<(ToolCallId, Fate)> = calls.filter_map(|call| Some((call.id, fate(call, live)?))).collect();
+        if fates.iter().any(|(_, fate)| *fate == Fate::Lost(OnIndeterminate::End)) {
+            return true;
+        }
+        for (id, fate) in fates {
+            match fate {
+                Fate::Again { attempt } => self.enter_again(id, attempt, out),
+                Fate::Lost(OnIndeterminate::Observe) => self.lose_call(id, out),
+                Fate::Lost(OnIndeterminate::Await | OnIndeterminate::End) => self.interrupt_call(id, out),
             }
         }
-        ends
+        false
+    }
+
+    /// Enters a call once more; its effect is asked for with everything that is outstanding.
+    fn enter_again(&mut self, id: ToolCallId, attempt: u32, out: &mut Outbox) {
+        let timeout_ms = self.plan_of(id).and_then(|plan| plan.tool.spec.timeout_ms);
+        let due_ms = timeout_ms.map(|timeout| self.clock.at_ms().saturating_add(timeout));
+        self.ledger.tool_attempts = self.ledger.tool_attempts.saturating_add(1);
+        self.move_call(id, &CallEvent::Dispatched { attempt, due_ms }, out);
     }
 
     /// The batch may have come to a halt or to its end while it was recovered.
@@ -147,4 +127,32 @@ impl Core {
         }
         self.advance_batch(out);
     }
+}
+
+/// What a crash makes of a call that was entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It may run again.
+    Again {
+        /// The next attempt.
+        attempt: u32,
+    },
+    /// Nobody knows what it did.
+    Lost(OnIndeterminate),
+}
+
+/// `None` for a call that was not entered, or that is closed. It runs again only if its mode allows that, every
+/// live declaration of the tool still says so, and attempts are left.
+fn fate(call: &Call, live: &[LiveTool]) -> Option<Fate> {
+    let call::State::Executing { attempt, .. } = call.phase else { return None };
+    let tool = &call.plan.as_ref()?.tool;
+    let mode = tool.spec.recovery_mode();
+    let mut declared = live.iter().filter(|declared| *declared.name == *tool.name).peekable();
+    let still_declared = declared.peek().is_some() && declared.all(|declared| declared.recovery == mode);
+    let again = mode != Recovery::NeverReplay && still_declared && attempt < tool.spec.attempts_max;
+    Some(if again {
+        Fate::Again { attempt: attempt.saturating_add(1) }
+    } else {
+        Fate::Lost(tool.spec.on_indeterminate)
+    })
 }

@@ -27,13 +27,13 @@ impl Core {
 
     /// Asks the model, if the budget admits it.
     pub(crate) fn ask_model(&mut self, purpose: Purpose, out: &mut Outbox) -> Result<(), Denied> {
+        if let Some(limit) = self.ledger.model_gate(&self.spec().budgets) {
+            return Err(Denied(limit));
+        }
         if self.transcript.bytes > self.spec().limits.transcript_bytes_max {
             let code = llm::Code::ContextOverflow;
             out.raise(Raised::ExecutionFailed(Failure::Inference { code }));
             return Ok(());
-        }
-        if let Some(limit) = self.ledger.model_gate(&self.spec().budgets) {
-            return Err(Denied(limit));
         }
         let tools = self.offer(purpose, out);
         if let Some(next) = accept::<collection::Collection>(&self.collection, &collection::Event::ModelCalled) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::admission::Objection;
 use super::core::{Charter, Core, drive};
+use super::form::check_written;
 use super::outbox::{Outbox, Raised};
 use super::table::Cause;
 use crate::machines::release::{self, Releasing};
@@ -155,6 +156,7 @@ pub(super) fn check_start(spec: &Spec, nonce: &str, wall_time: &str) -> Result<O
     if wall_time.len() > 64 {
         return Err("wall_time: at most 64 bytes".to_owned());
     }
+    check_written(&spec.limits, spec).map_err(|reason| format!("spec: {reason}"))?;
     spec.check().map_err(|fault| fault.to_string())?;
     let compiled = spec.draft.data_schema.as_ref().map(Schema::compile).transpose();
     compiled.map_err(|reason| format!("spec.draft.data_schema: {reason}"))

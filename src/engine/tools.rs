@@ -179,7 +179,7 @@ impl Core {
             }
             Decision::AllowWith { arguments } => {
                 let others = self.open_scopes(id);
-                match plan_edited(&plan.tool, arguments.clone(), &self.tools.scopes, &others) {
+                match plan_edited(self.spec(), &plan.tool, arguments.clone(), &self.tools.scopes, &others) {
                     Ok(edited) => {
                         self.clear(id, &edited.digest);
                         if let Some(call) = self.tools.batch.as_mut().and_then(|batch| batch.call_mut(id)) {
@@ -262,7 +262,8 @@ impl Core {
         let held: Vec<ToolCallId> = batch.calls.iter().filter(held).map(|call| call.id).collect();
         for id in held {
             if let Some(plan) = self.plan_of(id) {
-                self.ask_person(id, &plan, plan.tool.spec.confirm_expires_ms, out);
+                let wanted = self.call_of(id).and_then(|call| call.confirm).and_then(|confirm| confirm.expires_ms);
+                self.ask_person(id, &plan, shorter(wanted, plan.tool.spec.confirm_expires_ms), out);
             }
         }
     }
@@ -292,11 +293,14 @@ impl Core {
         self.advance_batch(out);
     }
 
-    /// An invocation failed. The proof that nothing happened lets it be tried again, whatever its mode.
+    /// An invocation failed. The proof that nothing happened lets it be tried again, whatever its mode, unless
+    /// the effect of its twin has become unknown meanwhile (SPEC 7.6).
     pub(crate) fn tool_failed(&mut self, id: ToolCallId, attempt: u32, error: &ToolError, out: &mut Outbox) {
         let Some(plan) = self.plan_of(id) else { return };
         let nothing_happened = matches!(error, ToolError::UnavailableBeforeDispatch { .. });
-        if nothing_happened && attempt < plan.tool.spec.attempts_max {
+        let known = self.call_of(id).and_then(|call| call.cleared);
+        let held = is_held(&plan, &self.tools.unknowns, known);
+        if nothing_happened && !held && attempt < plan.tool.spec.attempts_max {
             return self.enter(id, attempt.saturating_add(1), out);
         }
         let code =

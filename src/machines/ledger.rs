@@ -78,8 +78,9 @@ impl Ledger {
         self.input_tokens = self.input_tokens.saturating_add(input);
         self.output_tokens = self.output_tokens.saturating_add(output);
         if let Some(price) = budgets.prices.get(model) {
-            let micros = u128::from(input) * u128::from(price.input_micros_per_million)
-                + u128::from(output) * u128::from(price.output_micros_per_million);
+            let cost = |tokens: u64, micros: u64| u128::from(tokens) * u128::from(micros);
+            let micros = cost(input, price.input_micros_per_million)
+                .saturating_add(cost(output, price.output_micros_per_million));
             let micros = u64::try_from(micros.div_ceil(1_000_000)).unwrap_or(u64::MAX);
             self.cost_micros = self.cost_micros.saturating_add(micros);
         }

@@ -39,6 +39,7 @@ pub struct Tool {
 impl Toolbox {
     /// Prepares an environment.
     pub(crate) fn new(spec: &Spec, environment: Environment) -> Result<Self, ResolutionError> {
+        refuse_what_would_be_dropped(spec, &environment)?;
         let mut tools = BTreeMap::new();
         for declared in &environment.tools {
             let tool = Arc::new(Tool::new(spec, &environment, declared)?);
@@ -109,6 +110,26 @@ impl Tool {
             schema,
         })
     }
+}
+
+/// Nothing is dropped silently to make a run start (SPEC 12): what this engine could not honour is refused.
+fn refuse_what_would_be_dropped(spec: &Spec, environment: &Environment) -> Result<(), ResolutionError> {
+    if let Some(hook) = environment.hooks.first() {
+        let message = format!("its hook at {} would not be asked: hooks are not alive yet", hook.point);
+        return Err(ResolutionError::Config { plugin: hook.plugin.clone(), message });
+    }
+    if let Some(plugin) = spec.plugins.iter().find(|plugin| !environment.plugins.contains(&plugin.id)) {
+        let message = "the spec asks for it, and the environment does not have it".to_owned();
+        return Err(ResolutionError::Config { plugin: plugin.id.clone(), message });
+    }
+    for gate in &environment.gates {
+        let unknown = |name: &&String| !environment.tools.iter().any(|tool| tool.name == **name);
+        if let Some(tool) = gate.tools.iter().find(unknown) {
+            let message = format!("the gate stands before {tool:?}, and there is no such tool");
+            return Err(ResolutionError::Config { plugin: gate.id.clone(), message });
+        }
+    }
+    Ok(())
 }
 
 /// The schema with the engine's own argument in it; `None` when the tool already owns the name.

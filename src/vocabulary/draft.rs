@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::digest::Digest;
 use super::json::{Json, present};
-use super::wire::words;
+use super::wire::{object, words};
 
 words! {
     /// What is wrong with a bad draft, in the order it is asked.
@@ -22,36 +22,34 @@ words! {
     }
 }
 
-/// A conclusion: one statement that is not empty.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Conclusion {
-    /// What the model concludes.
-    pub statement: String,
+object! {
+    /// A conclusion: one statement that is not empty.
+    pub struct Conclusion {
+        /// What the model concludes.
+        pub statement: String,
+    }
 }
 
-/// The wire form of a draft: `{"conclusion", "citations", "quotes"?, "data"?}`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Draft {
-    /// The conclusion, or `null` when the facts carry none.
-    #[serde(deserialize_with = "required")]
-    pub conclusion: Option<Conclusion>,
-    /// The facts it rests on, by id.
-    pub citations: Vec<String>,
-    /// Words taken from cited facts, by fact id.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub quotes: BTreeMap<String, String>,
-    /// Structured data, judged together with the conclusion.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub data: Option<Json>,
+object! {
+    /// The wire form of a draft: `{"conclusion", "citations", "quotes"?, "data"?}`.
+    pub struct Draft {
+        /// The conclusion, or `null` when the facts carry none.
+        #[serde(deserialize_with = "required")]
+        pub conclusion: Option<Conclusion>,
+        /// The facts it rests on, by id.
+        pub citations: Vec<String>,
+        /// Words taken from cited facts, by fact id.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        pub quotes: BTreeMap<String, String>,
+        /// Structured data, judged together with the conclusion.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        pub data: Option<Json>,
+    }
 }
 
 /// Reads an optional field that must be present, be it as `null`.
 fn required<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Conclusion>, D::Error> {
-    Option::deserialize(deserializer)
+    serde::Deserialize::deserialize(deserializer)
 }
 
 /// A bad draft is dropped entirely; this is what stays of it.

@@ -1,48 +1,45 @@
 //! The resolved environment: everything a run may use, whole and canonical, so that a history replays with
 //! nothing beside it (SPEC 4, 12).
 
-use serde::{Deserialize, Serialize};
-
 use super::spec::ToolSpec;
-use super::wire::words;
+use super::wire::{object, words};
 
-/// What resolution found. The order of lists is the order in which things are asked.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Environment {
-    /// Every tool the model is offered.
-    #[serde(default)]
-    pub tools: Vec<ToolSpec>,
-    /// Every gate.
-    #[serde(default)]
-    pub gates: Vec<Gate>,
-    /// Every hook.
-    #[serde(default)]
-    pub hooks: Vec<Hook>,
-    /// Every state key that may be written.
-    #[serde(default)]
-    pub state_keys: Vec<StateKey>,
-    /// Every action kind that may be scheduled.
-    #[serde(default)]
-    pub action_kinds: Vec<String>,
-    /// The plugins that took part, in dependency order.
-    #[serde(default)]
-    pub plugins: Vec<String>,
+object! {
+    /// What resolution found. The order of lists is the order in which things are asked.
+    #[derive(Default)]
+    pub struct Environment {
+        /// Every tool the model is offered.
+        #[serde(default)]
+        pub tools: Vec<ToolSpec>,
+        /// Every gate.
+        #[serde(default)]
+        pub gates: Vec<Gate>,
+        /// Every hook.
+        #[serde(default)]
+        pub hooks: Vec<Hook>,
+        /// Every state key that may be written.
+        #[serde(default)]
+        pub state_keys: Vec<StateKey>,
+        /// Every action kind that may be scheduled.
+        #[serde(default)]
+        pub action_kinds: Vec<String>,
+        /// The plugins that took part, in dependency order.
+        #[serde(default)]
+        pub plugins: Vec<String>,
+    }
 }
 
-/// A gate: plugin code that may hold a call or a release back, never let more through (SPEC 7.8, 11).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Gate {
-    /// Its id.
-    pub id: String,
-    /// What it stands before.
-    pub of: GateOf,
-    /// For a tool gate: the tools it stands before; all of them when empty.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tools: Vec<String>,
+object! {
+    /// A gate: plugin code that may hold a call or a release back, never let more through (SPEC 7.8, 11).
+    pub struct Gate {
+        /// Its id.
+        pub id: String,
+        /// What it stands before.
+        pub of: GateOf,
+        /// For a tool gate: the tools it stands before; all of them when empty.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub tools: Vec<String>,
+    }
 }
 
 words! {
@@ -55,15 +52,14 @@ words! {
     }
 }
 
-/// A hook: plugin code that is told of a point in the run and may stage commands (SPEC 12).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Hook {
-    /// The plugin.
-    pub plugin: String,
-    /// Where it is asked.
-    pub point: HookPoint,
+object! {
+    /// A hook: plugin code that is told of a point in the run and may stage commands (SPEC 12).
+    pub struct Hook {
+        /// The plugin.
+        pub plugin: String,
+        /// Where it is asked.
+        pub point: HookPoint,
+    }
 }
 
 words! {
@@ -86,17 +82,16 @@ words! {
     }
 }
 
-/// A state key that may be written, with its policy (SPEC 12).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct StateKey {
-    /// The scope it lives in.
-    pub scope: StateScope,
-    /// Its name.
-    pub key: String,
-    /// What two writes in one commit batch do.
-    pub policy: MergePolicy,
+object! {
+    /// A state key that may be written, with its policy (SPEC 12).
+    pub struct StateKey {
+        /// The scope it lives in.
+        pub scope: StateScope,
+        /// Its name.
+        pub key: String,
+        /// What two writes in one commit batch do.
+        pub policy: MergePolicy,
+    }
 }
 
 words! {

@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+
+use crate::vocabulary::wire::object;
 
 use super::ids::{FactId, ToolCallId};
 
-/// What a tool's executor reports as one fact.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Statement {
-    /// What was observed: not empty, at most `limits.statement_bytes_max`.
-    pub statement: String,
-    /// What the fact is about: a fact with a known key of the same tool is not new (SPEC 8).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
+object! {
+    /// What a tool's executor reports as one fact.
+    pub struct Statement {
+        /// What was observed: not empty, at most `limits.statement_bytes_max`.
+        pub statement: String,
+        /// What the fact is about: a fact with a known key of the same tool is not new (SPEC 8).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub key: Option<String>,
+    }
 }
 
 impl Statement {

@@ -1,7 +1,5 @@
 //! Inputs: reports from the world, past tense. The only thing that moves a run (SPEC 4).
 
-use serde::{Deserialize, Serialize};
-
 use super::digest::Digest;
 use super::environment::{Environment, StateScope};
 use super::failure::ResolutionError;
@@ -10,7 +8,7 @@ use super::json::{Json, present};
 use super::llm;
 use super::spec::Spec;
 use super::tool::{Recovery, ToolError, ToolOutput};
-use super::wire::{tagged, words};
+use super::wire::{object, tagged, words};
 
 tagged! {
     /// A report from the world.
@@ -345,15 +343,14 @@ words! {
     }
 }
 
-/// What a live tool declares at recovery.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct LiveTool {
-    /// Its name.
-    pub name: String,
-    /// Its recovery mode.
-    pub recovery: Recovery,
+object! {
+    /// What a live tool declares at recovery.
+    pub struct LiveTool {
+        /// Its name.
+        pub name: String,
+        /// Its recovery mode.
+        pub recovery: Recovery,
+    }
 }
 
 tagged! {

@@ -1,9 +1,7 @@
 //! Model requests: what comes back and how it can fail (SPEC 6).
 
-use serde::{Deserialize, Serialize};
-
 use super::json::{Json, present};
-use super::wire::{tagged, words};
+use super::wire::{object, tagged, words};
 
 words! {
     /// Why a model stopped writing.
@@ -19,47 +17,46 @@ words! {
     }
 }
 
-/// Tokens that one attempt used. An absent number is unknown, not zero.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Usage {
-    /// Tokens read, cached ones included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input_tokens: Option<u64>,
-    /// Tokens written, reasoning included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_tokens: Option<u64>,
+object! {
+    /// Tokens that one attempt used. An absent number is unknown, not zero.
+    #[derive(Copy, Default)]
+    pub struct Usage {
+        /// Tokens read, cached ones included.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub input_tokens: Option<u64>,
+        /// Tokens written, reasoning included.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub output_tokens: Option<u64>,
+    }
 }
 
-/// One tool call that a model asks for, as it came.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct ToolRequest {
-    /// The tool's name.
-    pub name: String,
-    /// The arguments as the model wrote them: text, not yet known to be JSON.
-    pub arguments: String,
-    /// The provider's id for the call: an attribute that may repeat.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub provider_id: Option<String>,
+object! {
+    /// One tool call that a model asks for, as it came.
+    pub struct ToolRequest {
+        /// The tool's name.
+        pub name: String,
+        /// The arguments as the model wrote them: text, not yet known to be JSON.
+        pub arguments: String,
+        /// The provider's id for the call: an attribute that may repeat.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub provider_id: Option<String>,
+    }
 }
 
-/// What a model answered.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Content {
-    /// Text: the draft, or commentary beside tool calls.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// Tool calls, in the model's order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<ToolRequest>,
-    /// What the provider wants back with the next request (reasoning blocks, signatures), opaque to us.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub opaque: Option<Json>,
+object! {
+    /// What a model answered.
+    #[derive(Default)]
+    pub struct Content {
+        /// Text: the draft, or commentary beside tool calls.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub text: Option<String>,
+        /// Tool calls, in the model's order.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub calls: Vec<ToolRequest>,
+        /// What the provider wants back with the next request (reasoning blocks, signatures), opaque to us.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        pub opaque: Option<Json>,
+    }
 }
 
 words! {

@@ -134,6 +134,80 @@ pub(crate) fn tag<'de, A: MapAccess<'de>>(mut map: A) -> Result<Tagged<'de, A>, 
 #[serde(transparent)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
+/// Declares a struct whose wire form is a JSON object and nothing else. A derived reader would take an array
+/// of the fields too; this one takes objects only, refuses unknown fields, and fills absent ones where the
+/// struct says `default`.
+macro_rules! object {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $( $(#[$fmeta:meta])* pub $field:ident : $type:ty ),* $(,)?
+        }
+    ) => {
+        $crate::vocabulary::wire::object! { @declare [] $(#[$meta])* $name { $( $(#[$fmeta])* $field : $type ),* } }
+    };
+    (
+        default
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $( $(#[$fmeta:meta])* pub $field:ident : $type:ty ),* $(,)?
+        }
+    ) => {
+        $crate::vocabulary::wire::object! {
+            @declare [default] $(#[$meta])* $name { $( $(#[$fmeta])* $field : $type ),* }
+        }
+    };
+    (
+        @declare [$($default:ident)?] $(#[$meta:meta])* $name:ident { $( $(#[$fmeta:meta])* $field:ident : $type:ty ),* }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[cfg_attr(feature = "schema", schemars(deny_unknown_fields $(, $default)?))]
+        pub struct $name {
+            $( $(#[$fmeta])* pub $field : $type ),*
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Reader;
+
+                impl<'de> serde::de::Visitor<'de> for Reader {
+                    type Value = $name;
+
+                    fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        out.write_str(concat!("an object of ", stringify!($name)))
+                    }
+
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<$name, A::Error> {
+                        #[derive(serde::Deserialize)]
+                        #[serde(deny_unknown_fields $(, $default)?)]
+                        struct Fields { $( $(#[$fmeta])* $field : $type ),* }
+
+                        $crate::vocabulary::wire::object! { @fallback [$($default)?] $name { $($field),* } }
+
+                        let fields: Fields =
+                            serde::Deserialize::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+                        Ok($name { $( $field: fields.$field ),* })
+                    }
+                }
+
+                deserializer.deserialize_map(Reader)
+            }
+        }
+    };
+    ( @fallback [] $name:ident { $($field:ident),* } ) => {};
+    ( @fallback [default] $name:ident { $($field:ident),* } ) => {
+        impl Default for Fields {
+            fn default() -> Self {
+                let $name { $($field),* } = <$name as Default>::default();
+                Self { $($field),* }
+            }
+        }
+    };
+}
+pub(crate) use object;
+
 /// Closed enums without data: the wire form is the name itself.
 macro_rules! words {
     (

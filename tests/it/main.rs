@@ -9,6 +9,8 @@ mod support;
 #[cfg(feature = "cli")]
 mod any_scenario;
 #[cfg(feature = "testkit")]
+mod attacks;
+#[cfg(feature = "testkit")]
 mod audit;
 #[cfg(feature = "testkit")]
 mod cases;

@@ -2,7 +2,9 @@
 
 use portcullis::vocabulary::input::Input;
 
-use crate::support::{assert_generated, small_success};
+#[cfg(feature = "schema")]
+use crate::support::assert_generated;
+use crate::support::small_success;
 
 fn refused(text: &str) -> String {
     serde_json::from_str::<Input>(text).expect_err(text).to_string()

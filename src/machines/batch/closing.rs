@@ -91,7 +91,11 @@ impl Closing {
 
 /// What an invocation that returned is closed with (SPEC 7, results).
 pub(crate) fn after_success(plan: &Plan, limits: &Limits, output: &ToolOutput) -> Closing {
-    let size = output.content().len() as u64;
+    let reported = match output {
+        ToolOutput::Success { facts, .. } => facts.iter().map(|fact| fact.to_text().len()).sum(),
+        ToolOutput::Error { .. } => 0,
+    };
+    let size = (output.content().len() + reported) as u64;
     if size > plan.tool.spec.result_bytes_max {
         let note = format!("{size} bytes, at most {} are taken", plan.tool.spec.result_bytes_max);
         return Closing::coded(ObservationCode::ResultTooLarge, Remark::text(note));

@@ -21,13 +21,12 @@ pub(super) fn project(
     if facts.len() > limits.facts_in_result_max as usize {
         return Err(format!("{} facts, at most {} are taken", facts.len(), limits.facts_in_result_max));
     }
-    let too_large = |fact: &&Statement| fact.statement.len() as u64 > limits.statement_bytes_max;
+    let size = |fact: &Statement| fact.statement.len().max(fact.key.as_ref().map_or(0, String::len)) as u64;
+    let too_large = |fact: &&Statement| size(fact) > limits.statement_bytes_max;
     match facts.iter().find(too_large) {
-        Some(fact) => Err(format!(
-            "a statement of {} bytes, at most {} are taken",
-            fact.statement.len(),
-            limits.statement_bytes_max
-        )),
+        Some(fact) => {
+            Err(format!("a statement or key of {} bytes, at most {} are taken", size(fact), limits.statement_bytes_max))
+        }
         None => Ok(facts),
     }
 }

@@ -85,8 +85,7 @@ impl Triage<'_> {
             let code = if cut { ObservationCode::ArgumentsTruncated } else { ObservationCode::InvalidArguments };
             (code, Remark::offset(error.kind, error.offset))
         })?;
-        let own = tool.spec.evidence && self.spec.collection.assessment == Assessment::Required;
-        let assessment = if own { rest.remove(ASSESSMENT_FIELD) } else { None };
+        let assessment = take_assessment(self.spec, tool, &mut rest);
         match tool.schema.check(&rest) {
             Ok(()) => Ok(Arguments { rest, assessment }),
             Err(breach) => Err((ObservationCode::InvalidArguments, Remark::at(breach.pointer, breach.keyword))),
@@ -129,6 +128,12 @@ impl Triage<'_> {
     }
 }
 
+/// Takes the argument out that belongs to the engine.
+fn take_assessment(spec: &Spec, tool: &Tool, arguments: &mut Json) -> Option<Json> {
+    let own = tool.spec.evidence && spec.collection.assessment == Assessment::Required;
+    if own { arguments.remove(ASSESSMENT_FIELD) } else { None }
+}
+
 /// A call met the overall tool limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Marked;
@@ -141,11 +146,13 @@ struct Arguments {
 
 /// Rules 3 and 5 for arguments that a person edited (SPEC 7.8); rule 6 is settled by their decision.
 pub(crate) fn plan_edited(
+    spec: &Spec,
     tool: &Arc<Tool>,
-    arguments: Json,
+    mut arguments: Json,
     answered: &BTreeSet<Digest>,
     others: &BTreeSet<Digest>,
 ) -> Result<Plan, (ObservationCode, Remark)> {
+    take_assessment(spec, tool, &mut arguments);
     tool.schema
         .check(&arguments)
         .map_err(|breach| (ObservationCode::InvalidArguments, Remark::at(breach.pointer, breach.keyword)))?;

@@ -16,7 +16,7 @@ pub(crate) fn read(
 ) -> Result<Draft, BadDraft> {
     let bad = |kind| BadDraft { kind, digest: digest(text), bytes: text.len() as u64 };
     let trimmed = text.trim();
-    if trimmed.is_empty() {
+    if is_blank(trimmed) {
         return Err(bad(DraftFault::Empty));
     }
     if finish == FinishReason::Length {
@@ -33,6 +33,17 @@ pub(crate) fn digest(text: &str) -> Digest {
     Digest::of("portcullis.draft.1", &[text.as_bytes()])
 }
 
+/// Whether nobody could see it: white space, control characters and characters of no width.
+fn is_blank(text: &str) -> bool {
+    let invisible = |letter: char| {
+        letter.is_whitespace()
+            || letter.is_control()
+            || matches!(letter, '\u{AD}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
+                | '\u{2060}'..='\u{206F}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{E0000}'..='\u{E0FFF}')
+    };
+    text.chars().all(invisible)
+}
+
 fn plain(text: &str) -> Draft {
     let conclusion = Some(Conclusion { statement: text.to_owned() });
     Draft { conclusion, citations: Vec::new(), quotes: std::collections::BTreeMap::new(), data: None }
@@ -43,7 +54,7 @@ fn parse(text: &str, data_schema: Option<&Schema>) -> Result<Draft, DraftFault> 
         .or_else(|error| unfenced(text).map_or(Err(error), Json::parse))
         .map_err(|_| DraftFault::InvalidJson)?;
     let draft: Draft = serde_json::from_str(&json.to_text()).map_err(|_| DraftFault::Schema)?;
-    let blank = |text: &String| text.trim().is_empty();
+    let blank = |text: &String| is_blank(text);
     if draft.conclusion.as_ref().is_some_and(|conclusion| blank(&conclusion.statement))
         || draft.quotes.values().any(blank)
     {

@@ -25,7 +25,7 @@ fn violation(candidate: &Candidate, facts: &Facts) -> Option<EvidenceViolation> 
     }
     let stands = |(citation, quote): (&String, &String)| {
         draft.citations.contains(citation)
-            && facts.cited(citation).is_some_and(|fact| fact.statement.contains(quote.trim()))
+            && facts.cited(citation).is_some_and(|fact| fact.statement.contains(quote.as_str()))
     };
     (!draft.quotes.iter().all(stands)).then_some(EvidenceViolation::Mismatch)
 }

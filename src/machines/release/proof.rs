@@ -1,6 +1,7 @@
 //! Proofs: values that only a check can make. None of them can be deserialised, defaulted or built from
 //! outside (SPEC 3, "make wrong endings unrepresentable").
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
@@ -11,15 +12,22 @@ use crate::vocabulary::draft::{Conclusion, Draft};
 use crate::vocabulary::ids::RunId;
 
 /// A draft with a conclusion, bound to its run and to the text it came from. It proves nothing yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Candidate(Arc<Bound>);
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 struct Bound {
     run: RunId,
     digest: Digest,
     conclusion: Conclusion,
     draft: Draft,
+}
+
+/// Shows the digest alone: unreleased text stays out of traces (SPEC 13.I10).
+impl fmt::Debug for Candidate {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Candidate({})", self.0.digest)
+    }
 }
 
 impl Candidate {

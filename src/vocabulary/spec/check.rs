@@ -1,6 +1,6 @@
 //! What a spec must keep before a run may begin (SPEC 5).
 
-use super::{Spec, ToolSpec};
+use super::{Spec, ToolSpec, Transport};
 use crate::vocabulary::json::Json;
 
 /// A spec that may not begin a run: the field, and what is wrong with it.
@@ -38,6 +38,10 @@ impl Spec {
         if let Some(schema) = &self.draft.data_schema {
             check_schema(schema, self).map_err(|reason| fault("draft.data_schema", reason))?;
         }
+        for (key, value) in &self.prior_state {
+            refuse_secrets(&Json::Object([(key.clone(), value.clone())].into()), "prior_state")?;
+        }
+        self.check_sources()?;
         for plugin in &self.plugins {
             refuse_secrets(&plugin.config, &format!("plugins.{}.config", plugin.id))?;
         }
@@ -78,6 +82,21 @@ impl Spec {
                 return Err(fault(format!("{place}.name"), "is empty"));
             }
             refuse_secrets(&model.parameters, &format!("{place}.parameters"))?;
+            refuse_userinfo(model.base_url.as_deref().unwrap_or_default(), &format!("{place}.base_url"))?;
+        }
+        Ok(())
+    }
+
+    fn check_sources(&self) -> Result<(), SpecFault> {
+        for (index, source) in self.tool_sources.iter().enumerate() {
+            let place = format!("tool_sources[{index}]");
+            match &source.transport {
+                Transport::Stdio { args, .. } => refuse_secret_arguments(args, &format!("{place}.transport.args"))?,
+                Transport::Http { url, .. } => refuse_userinfo(url, &format!("{place}.transport.url"))?,
+            }
+            for (tool, settings) in &source.tools {
+                refuse_secrets(settings, &format!("{place}.tools.{tool}"))?;
+            }
         }
         Ok(())
     }
@@ -128,16 +147,35 @@ fn check_schema(schema: &Json, spec: &Spec) -> Result<(), String> {
     }
 }
 
-/// Free-form JSON must not carry a secret by value: a name that says secret needs a reference (SPEC 5).
+/// Words that name a secret, in names without punctuation and in lower case.
+const SECRETS: [&str; 13] = [
+    "apikey",
+    "authorization",
+    "accesstoken",
+    "authtoken",
+    "bearertoken",
+    "cookie",
+    "credential",
+    "credentials",
+    "passwd",
+    "password",
+    "privatekey",
+    "secret",
+    "secretkey",
+];
+
+fn names_secret(name: &str) -> bool {
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    let plain = plain.to_ascii_lowercase();
+    plain == "token" || plain.ends_with("secretaccesskey") || SECRETS.iter().any(|secret| plain.ends_with(secret))
+}
+
+/// Free-form JSON must not carry a secret by value: a name that says secret needs a reference (SPEC 5.3).
 fn refuse_secrets(json: &Json, place: &str) -> Result<(), SpecFault> {
-    const NAMES: [&str; 7] =
-        ["apikey", "authorization", "accesstoken", "bearertoken", "password", "privatekey", "secret"];
     match json {
         Json::Object(fields) => fields.iter().try_for_each(|(name, value)| {
-            let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-            let plain = plain.to_ascii_lowercase();
             let inside = format!("{place}.{name}");
-            if matches!(value, Json::String(_)) && NAMES.iter().any(|secret| plain.ends_with(secret)) {
+            if names_secret(name) && holds_text(value) {
                 return Err(fault(inside, "looks like a secret by value: write {\"env\":\"NAME\"} instead"));
             }
             refuse_secrets(value, &inside)
@@ -146,5 +184,39 @@ fn refuse_secrets(json: &Json, place: &str) -> Result<(), SpecFault> {
             items.iter().enumerate().try_for_each(|(index, item)| refuse_secrets(item, &format!("{place}[{index}]")))
         }
         Json::Null | Json::Bool(_) | Json::Integer(_) | Json::Double(_) | Json::String(_) => Ok(()),
+    }
+}
+
+/// Whether a value holds text that is no reference to the environment.
+fn holds_text(value: &Json) -> bool {
+    match value {
+        Json::String(_) => true,
+        Json::Array(items) => items.iter().any(holds_text),
+        Json::Object(fields) => {
+            let reference = fields.len() == 1 && fields.get("env").is_some_and(|name| name.as_str().is_some());
+            !reference && fields.values().any(holds_text)
+        }
+        Json::Null | Json::Bool(_) | Json::Integer(_) | Json::Double(_) => false,
+    }
+}
+
+/// An address must not carry a password.
+fn refuse_userinfo(url: &str, place: &str) -> Result<(), SpecFault> {
+    let authority = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.contains('@') {
+        return Err(fault(place, "holds credentials: leave them out and name them by reference"));
+    }
+    Ok(())
+}
+
+/// A program's arguments must not carry a secret: `--api-key=x` and `--api-key x` both do.
+fn refuse_secret_arguments(args: &[String], place: &str) -> Result<(), SpecFault> {
+    match args.iter().position(|arg| names_secret(arg.split('=').next().unwrap_or_default())) {
+        Some(index) => {
+            let reason = "looks like a secret by value: hand it over in `env`, by reference";
+            Err(fault(format!("{place}[{index}]"), reason))
+        }
+        None => Ok(()),
     }
 }

@@ -8,10 +8,8 @@ mod tool;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use super::json::{Json, present};
-use super::wire::words;
+use super::wire::{object, words};
 
 pub use budget::{Budgets, Price};
 pub use check::SpecFault;
@@ -19,61 +17,60 @@ pub use limits::Limits;
 pub use model::{ModelSpec, Retry, SecretRef};
 pub use tool::{Projection, ToolSource, ToolSpec, Transport};
 
-/// What a run is asked to do and what it may spend on it. Absent fields take their defaults; record 0 holds
-/// the whole spec with the defaults written out.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Spec {
-    /// The system text. Default: none.
-    #[serde(default)]
-    pub instructions: String,
-    /// Messages of earlier runs of the thread, oldest first. Default: none.
-    #[serde(default)]
-    pub prior_messages: Vec<PriorMessage>,
-    /// Thread state of earlier runs, by key. Default: none.
-    #[serde(default)]
-    pub prior_state: BTreeMap<String, Json>,
-    /// What the user asks for.
-    pub task: String,
-    /// The model that is asked first.
-    pub model: ModelSpec,
-    /// Models that are tried after it, in order. Default: none.
-    #[serde(default)]
-    pub fallbacks: Vec<ModelSpec>,
-    /// Tools that the spec itself declares. Default: none.
-    #[serde(default)]
-    pub tools: Vec<ToolSpec>,
-    /// Servers whose tools join at resolution. Default: none.
-    #[serde(default)]
-    pub tool_sources: Vec<ToolSource>,
-    /// What may be spent.
-    #[serde(default)]
-    pub budgets: Budgets,
-    /// When the run times out, in milliseconds from its start; `null` for never. Default: 600,000.
-    #[serde(default = "defaults::deadline_ms")]
-    pub deadline_ms: Option<u64>,
-    /// Whether the deadline stands still while the run awaits a person. Default: no.
-    #[serde(default)]
-    pub deadline_pauses_while_awaiting: bool,
-    /// When failed model requests are sent again.
-    #[serde(default)]
-    pub retry: Retry,
-    /// When collecting evidence stops.
-    #[serde(default)]
-    pub collection: CollectionSpec,
-    /// What an answer must look like.
-    #[serde(default)]
-    pub draft: DraftSpec,
-    /// What an answer must pass before it is released.
-    #[serde(default)]
-    pub release: ReleaseSpec,
-    /// Plugins that take part, in order. Default: none.
-    #[serde(default)]
-    pub plugins: Vec<PluginSpec>,
-    /// Sizes that nothing may exceed.
-    #[serde(default)]
-    pub limits: Limits,
+object! {
+    /// What a run is asked to do and what it may spend on it. Absent fields take their defaults; record 0 holds
+    /// the whole spec with the defaults written out.
+    pub struct Spec {
+        /// The system text. Default: none.
+        #[serde(default)]
+        pub instructions: String,
+        /// Messages of earlier runs of the thread, oldest first. Default: none.
+        #[serde(default)]
+        pub prior_messages: Vec<PriorMessage>,
+        /// Thread state of earlier runs, by key. Default: none.
+        #[serde(default)]
+        pub prior_state: BTreeMap<String, Json>,
+        /// What the user asks for.
+        pub task: String,
+        /// The model that is asked first.
+        pub model: ModelSpec,
+        /// Models that are tried after it, in order. Default: none.
+        #[serde(default)]
+        pub fallbacks: Vec<ModelSpec>,
+        /// Tools that the spec itself declares. Default: none.
+        #[serde(default)]
+        pub tools: Vec<ToolSpec>,
+        /// Servers whose tools join at resolution. Default: none.
+        #[serde(default)]
+        pub tool_sources: Vec<ToolSource>,
+        /// What may be spent.
+        #[serde(default)]
+        pub budgets: Budgets,
+        /// When the run times out, in milliseconds from its start; `null` for never. Default: 600,000.
+        #[serde(default = "defaults::deadline_ms")]
+        pub deadline_ms: Option<u64>,
+        /// Whether the deadline stands still while the run awaits a person. Default: no.
+        #[serde(default)]
+        pub deadline_pauses_while_awaiting: bool,
+        /// When failed model requests are sent again.
+        #[serde(default)]
+        pub retry: Retry,
+        /// When collecting evidence stops.
+        #[serde(default)]
+        pub collection: CollectionSpec,
+        /// What an answer must look like.
+        #[serde(default)]
+        pub draft: DraftSpec,
+        /// What an answer must pass before it is released.
+        #[serde(default)]
+        pub release: ReleaseSpec,
+        /// Plugins that take part, in order. Default: none.
+        #[serde(default)]
+        pub plugins: Vec<PluginSpec>,
+        /// Sizes that nothing may exceed.
+        #[serde(default)]
+        pub limits: Limits,
+    }
 }
 
 mod defaults {
@@ -118,15 +115,14 @@ impl Spec {
     }
 }
 
-/// A message of an earlier run of the same thread.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct PriorMessage {
-    /// Who wrote it.
-    pub role: PriorRole,
-    /// What was written.
-    pub text: String,
+object! {
+    /// A message of an earlier run of the same thread.
+    pub struct PriorMessage {
+        /// Who wrote it.
+        pub role: PriorRole,
+        /// What was written.
+        pub text: String,
+    }
 }
 
 words! {
@@ -141,18 +137,18 @@ words! {
     }
 }
 
-/// When collecting evidence stops (SPEC 7.4, 8).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct CollectionSpec {
-    /// Successful evidence observations in a row without a new fact that saturate collecting: 1 to 1,000,
-    /// or `null` for never. Default: 2.
-    pub saturation_after: Option<u32>,
-    /// Whether later evidence calls must assess the previous observation. Default: off.
-    pub assessment: Assessment,
-    /// Responses in a row with a protocol violation that end the loop: 1 to 1,000. Default: 3.
-    pub violation_limit: u32,
+object! {
+    default
+    /// When collecting evidence stops (SPEC 7.4, 8).
+    pub struct CollectionSpec {
+        /// Successful evidence observations in a row without a new fact that saturate collecting: 1 to 1,000,
+        /// or `null` for never. Default: 2.
+        pub saturation_after: Option<u32>,
+        /// Whether later evidence calls must assess the previous observation. Default: off.
+        pub assessment: Assessment,
+        /// Responses in a row with a protocol violation that end the loop: 1 to 1,000. Default: 3.
+        pub violation_limit: u32,
+    }
 }
 
 impl Default for CollectionSpec {
@@ -171,18 +167,18 @@ words! {
     }
 }
 
-/// What an answer must look like (SPEC 10).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct DraftSpec {
-    /// Its form. Default: `json`.
-    pub format: DraftFormat,
-    /// How often a bad draft is asked for again: 0 to 100. Default: 0.
-    pub repairs: u32,
-    /// The JSON Schema of `data`. Default: none, then `data` may be anything.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub data_schema: Option<Json>,
+object! {
+    default
+    /// What an answer must look like (SPEC 10).
+    pub struct DraftSpec {
+        /// Its form. Default: `json`.
+        pub format: DraftFormat,
+        /// How often a bad draft is asked for again: 0 to 100. Default: 0.
+        pub repairs: u32,
+        /// The JSON Schema of `data`. Default: none, then `data` may be anything.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        pub data_schema: Option<Json>,
+    }
 }
 
 impl Default for DraftSpec {
@@ -201,15 +197,15 @@ words! {
     }
 }
 
-/// What an answer must pass before it is released (SPEC 11).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct ReleaseSpec {
-    /// How often a conclusion whose evidence fails is asked for again: 0 to 100. Default: 1.
-    pub evidence_repairs: u32,
-    /// Whether a judge must support the conclusion. Default: on. Off is said in the release.
-    pub judge: JudgePolicy,
+object! {
+    default
+    /// What an answer must pass before it is released (SPEC 11).
+    pub struct ReleaseSpec {
+        /// How often a conclusion whose evidence fails is asked for again: 0 to 100. Default: 1.
+        pub evidence_repairs: u32,
+        /// Whether a judge must support the conclusion. Default: on. Off is said in the release.
+        pub judge: JudgePolicy,
+    }
 }
 
 impl Default for ReleaseSpec {
@@ -228,16 +224,15 @@ words! {
     }
 }
 
-/// A plugin and its configuration.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct PluginSpec {
-    /// The plugin's id.
-    pub id: String,
-    /// What it is configured with. Default: `null`.
-    #[serde(default = "nothing")]
-    pub config: Json,
+object! {
+    /// A plugin and its configuration.
+    pub struct PluginSpec {
+        /// The plugin's id.
+        pub id: String,
+        /// What it is configured with. Default: `null`.
+        #[serde(default = "nothing")]
+        pub config: Json,
+    }
 }
 
 const fn nothing() -> Json {

@@ -1,25 +1,24 @@
 //! Models and when a failed request to one is sent again (SPEC 6).
 
-use serde::{Deserialize, Serialize};
+use crate::vocabulary::wire::object;
 
 use crate::vocabulary::json::Json;
 
-/// A model, by name, and how it is asked.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct ModelSpec {
-    /// The name that the provider knows.
-    pub name: String,
-    /// The provider's address, where it is not the usual one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base_url: Option<String>,
-    /// Where the key is found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<SecretRef>,
-    /// Parameters of the request (temperature and such), handed to the provider as they are. Default: none.
-    #[serde(default = "none", skip_serializing_if = "is_none")]
-    pub parameters: Json,
+object! {
+    /// A model, by name, and how it is asked.
+    pub struct ModelSpec {
+        /// The name that the provider knows.
+        pub name: String,
+        /// The provider's address, where it is not the usual one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub base_url: Option<String>,
+        /// Where the key is found.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub key: Option<SecretRef>,
+        /// Parameters of the request (temperature and such), handed to the provider as they are. Default: none.
+        #[serde(default = "none", skip_serializing_if = "is_none")]
+        pub parameters: Json,
+    }
 }
 
 const fn none() -> Json {
@@ -38,30 +37,29 @@ impl ModelSpec {
     }
 }
 
-/// A reference to a secret: never the secret itself (SPEC 5).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct SecretRef {
-    /// The environment variable that holds it.
-    pub env: String,
+object! {
+    /// A reference to a secret: never the secret itself (SPEC 5).
+    pub struct SecretRef {
+        /// The environment variable that holds it.
+        pub env: String,
+    }
 }
 
-/// When a failed model request is sent again.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct Retry {
-    /// Retries of one request on one model: 0 to 100. Default: 2.
-    pub retries_max: u32,
-    /// The first delay: 1 to 3,600,000. Default: 500.
-    pub base_ms: u64,
-    /// The first delay after `overloaded`: 1 to 3,600,000. Default: 2,000.
-    pub overloaded_base_ms: u64,
-    /// The longest delay of our own: 1 to 3,600,000. Default: 8,000.
-    pub delay_ms_max: u64,
-    /// The longest wait that a provider may ask for: 0 to 3,600,000. Default: 60,000.
-    pub retry_after_ms_max: u64,
+object! {
+    default
+    /// When a failed model request is sent again.
+    pub struct Retry {
+        /// Retries of one request on one model: 0 to 100. Default: 2.
+        pub retries_max: u32,
+        /// The first delay: 1 to 3,600,000. Default: 500.
+        pub base_ms: u64,
+        /// The first delay after `overloaded`: 1 to 3,600,000. Default: 2,000.
+        pub overloaded_base_ms: u64,
+        /// The longest delay of our own: 1 to 3,600,000. Default: 8,000.
+        pub delay_ms_max: u64,
+        /// The longest wait that a provider may ask for: 0 to 3,600,000. Default: 60,000.
+        pub retry_after_ms_max: u64,
+    }
 }
 
 impl Default for Retry {

@@ -2,63 +2,60 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use super::model::SecretRef;
 use crate::vocabulary::json::{Json, Pointer};
 use crate::vocabulary::tool::{Concurrency, OnIndeterminate, Recovery};
-use crate::vocabulary::wire::tagged;
+use crate::vocabulary::wire::{object, tagged};
 
-/// One tool: what it takes, what it gives and how it may be treated.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct ToolSpec {
-    /// The name the model calls: 1 to 128 of `[A-Za-z0-9_.-]`.
-    pub name: String,
-    /// What the model is told of it. Default: none.
-    #[serde(default)]
-    pub description: String,
-    /// The JSON Schema (2020-12) of its arguments. Default: any object.
-    #[serde(default = "any_object")]
-    pub parameters: Json,
-    /// Whether its successful results are evidence: only such a tool gives facts. Default: no.
-    #[serde(default)]
-    pub evidence: bool,
-    /// Pointers into the arguments that say what it looks at. Default: all arguments.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub scope: Vec<Pointer>,
-    /// How a result becomes facts. Default: as the executor reports them.
-    #[serde(default = "reported")]
-    pub projection: Projection,
-    /// Whether the same scope may be asked again (polling). Default: no.
-    #[serde(default)]
-    pub repeatable: bool,
-    /// Whether a person confirms each call. Default: no.
-    #[serde(default)]
-    pub confirm: bool,
-    /// When an open confirmation expires, in milliseconds. Default: never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub confirm_expires_ms: Option<u64>,
-    /// Whether it runs beside others. Default: `parallel`.
-    #[serde(default = "parallel")]
-    pub concurrency: Concurrency,
-    /// The largest result, in bytes: 0 to `limits.line_bytes_max`. Default: 262,144.
-    #[serde(default = "result_bytes_max")]
-    pub result_bytes_max: u64,
-    /// When a call times out, in milliseconds; `null` for never. Default: 60,000.
-    #[serde(default = "timeout_ms")]
-    pub timeout_ms: Option<u64>,
-    /// What may be done with a call whose end was lost. Default: `replay_safe` for evidence tools, which only
-    /// look, else `never_replay`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recovery: Option<Recovery>,
-    /// How often one call may be tried: 1 to 100. Default: 3.
-    #[serde(default = "attempts_max")]
-    pub attempts_max: u32,
-    /// What an indeterminate call does. Default: `await`.
-    #[serde(default = "awaiting")]
-    pub on_indeterminate: OnIndeterminate,
+object! {
+    /// One tool: what it takes, what it gives and how it may be treated.
+    pub struct ToolSpec {
+        /// The name the model calls: 1 to 128 of `[A-Za-z0-9_.-]`.
+        pub name: String,
+        /// What the model is told of it. Default: none.
+        #[serde(default)]
+        pub description: String,
+        /// The JSON Schema (2020-12) of its arguments. Default: any object.
+        #[serde(default = "any_object")]
+        pub parameters: Json,
+        /// Whether its successful results are evidence: only such a tool gives facts. Default: no.
+        #[serde(default)]
+        pub evidence: bool,
+        /// Pointers into the arguments that say what it looks at. Default: all arguments.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub scope: Vec<Pointer>,
+        /// How a result becomes facts. Default: as the executor reports them.
+        #[serde(default = "reported")]
+        pub projection: Projection,
+        /// Whether the same scope may be asked again (polling). Default: no.
+        #[serde(default)]
+        pub repeatable: bool,
+        /// Whether a person confirms each call. Default: no.
+        #[serde(default)]
+        pub confirm: bool,
+        /// When an open confirmation expires, in milliseconds. Default: never.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub confirm_expires_ms: Option<u64>,
+        /// Whether it runs beside others. Default: `parallel`.
+        #[serde(default = "parallel")]
+        pub concurrency: Concurrency,
+        /// The largest result, in bytes: 0 to `limits.line_bytes_max`. Default: 262,144.
+        #[serde(default = "result_bytes_max")]
+        pub result_bytes_max: u64,
+        /// When a call times out, in milliseconds; `null` for never. Default: 60,000.
+        #[serde(default = "timeout_ms")]
+        pub timeout_ms: Option<u64>,
+        /// What may be done with a call whose end was lost. Default: `replay_safe` for evidence tools, which only
+        /// look, else `never_replay`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub recovery: Option<Recovery>,
+        /// How often one call may be tried: 1 to 100. Default: 3.
+        #[serde(default = "attempts_max")]
+        pub attempts_max: u32,
+        /// What an indeterminate call does. Default: `await`.
+        #[serde(default = "awaiting")]
+        pub on_indeterminate: OnIndeterminate,
+    }
 }
 
 impl ToolSpec {
@@ -146,21 +143,20 @@ tagged! {
     }
 }
 
-/// A server whose tools join at resolution. Replaying never contacts it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct ToolSource {
-    /// The namespace of its tools.
-    pub name: String,
-    /// How it is reached.
-    pub transport: Transport,
-    /// Settings of single tools, by name, over what the server says.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub tools: BTreeMap<String, Json>,
-    /// Whether its read-only and idempotent hints are believed. Default: no.
-    #[serde(default)]
-    pub trust_hints: bool,
+object! {
+    /// A server whose tools join at resolution. Replaying never contacts it.
+    pub struct ToolSource {
+        /// The namespace of its tools.
+        pub name: String,
+        /// How it is reached.
+        pub transport: Transport,
+        /// Settings of single tools, by name, over what the server says.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        pub tools: BTreeMap<String, Json>,
+        /// Whether its read-only and idempotent hints are believed. Default: no.
+        #[serde(default)]
+        pub trust_hints: bool,
+    }
 }
 
 tagged! {
