@@ -1,0 +1,113 @@
+//! Tool batches: opened after triage, moved on call by call, closed together (SPEC 7).
+
+mod invocation;
+mod permission;
+mod triage;
+
+use std::sync::Arc;
+
+use super::core::{Core, drive};
+use super::outbox::{Outbox, Raised};
+use crate::machines::batch::call::{self, Event};
+use crate::machines::batch::{Batch, Call, Closing, Plan, TriagedCall, Verdict, Waits};
+use crate::machines::run::{self, Run};
+use crate::vocabulary::effect::Effect;
+use crate::vocabulary::ids::ToolCallId;
+use crate::vocabulary::signal::Signal;
+
+impl Core {
+    /// Opens the batch: closed calls get their observation, admitted ones meet gates and people.
+    fn open_batch(&mut self, triaged: Vec<TriagedCall>, out: &mut Outbox) {
+        let round = self.tools.rounds;
+        let mut calls = Vec::with_capacity(triaged.len());
+        let mut admitted = Vec::new();
+        for (TriagedCall { plan, verdict }, index) in triaged.into_iter().zip(0..) {
+            let id = ToolCallId { round, index };
+            let mut call =
+                Call { id, phase: call::State::Requested, plan, confirm: None, cleared: None, closing: None };
+            match verdict {
+                Verdict::Closed(code, remark) => close(&mut call, Closing::coded(code, remark), out),
+                Verdict::Admitted | Verdict::CollectionStopped => admitted.push(id),
+            }
+            calls.push(call);
+        }
+        self.tools.batch = Some(Batch { round, calls, announced: Vec::new() });
+        for id in admitted {
+            self.ask_gate_or_person(id, 0, out);
+        }
+    }
+
+    /// Moves the batch on: the next question, the next wave, or its end.
+    pub(crate) fn advance_batch(&mut self, out: &mut Outbox) {
+        self.hold_unknown(out);
+        let Some(batch) = &mut self.tools.batch else {
+            return;
+        };
+        let round = batch.round;
+        let event = match batch.waits() {
+            Waits::Gates => run::Event::GateConsulted,
+            Waits::Person => run::Event::PersonAwaited(round),
+            Waits::Tools => run::Event::ToolsCalled(round),
+            Waits::Dispatch => {
+                batch.announced = batch.next_wave();
+                out.request(Effect::DispatchTools { calls: batch.announced.clone() });
+                run::Event::ToolsCalled(round)
+            }
+            Waits::Nothing => {
+                self.publish_batch(out);
+                return out.raise(Raised::BatchClosed { round });
+            }
+        };
+        let awaiting = matches!(event, run::Event::PersonAwaited(_));
+        drive::<Run>(&mut self.run, &event, out);
+        if awaiting && self.spec().deadline_pauses_while_awaiting {
+            self.clock.pause();
+        } else if self.clock.resume() {
+            out.effects.extend(self.deadline_effect());
+        }
+    }
+
+    /// Closes a call; one that was never entered gives its reservation back.
+    pub(crate) fn close_call(&mut self, id: ToolCallId, closing: Closing, out: &mut Outbox) {
+        let Some(call) = self.tools.batch.as_mut().and_then(|batch| batch.call_mut(id)) else {
+            return;
+        };
+        let reserved = call.phase.is_reserved();
+        close(call, closing, out);
+        let tool = call.plan.as_ref().map(|plan| Arc::clone(&plan.tool.name));
+        if let Some(tool) = tool.filter(|_| reserved)
+            && self.ledger.give_back(&self.charter.spec.budgets, &tool)
+        {
+            out.note(Signal::BudgetUnmarked);
+        }
+    }
+
+    pub(crate) fn move_call(&mut self, id: ToolCallId, event: &Event, out: &mut Outbox) {
+        if let Some(call) = self.tools.batch.as_mut().and_then(|batch| batch.call_mut(id)) {
+            drive::<call::Call>(&mut call.phase, event, out);
+        }
+    }
+
+    pub(crate) fn call_of(&self, id: ToolCallId) -> Option<&Call> {
+        self.tools.batch.as_ref().and_then(|batch| batch.call(id))
+    }
+
+    pub(crate) fn plan_of(&self, id: ToolCallId) -> Option<Arc<Plan>> {
+        self.call_of(id).and_then(|call| call.plan.clone())
+    }
+
+    /// Requests what the call has outstanding now.
+    pub(crate) fn request_of_call(&mut self, id: ToolCallId, out: &mut Outbox) {
+        if let Some(call) = self.call_of(id) {
+            out.effects.extend(self.call_effects(call));
+        }
+    }
+}
+
+/// Moves a call to its end and stages its observation.
+pub(crate) fn close(call: &mut Call, closing: Closing, out: &mut Outbox) {
+    let event = closing.code.map_or(Event::Completed, Event::Rejected);
+    drive::<call::Call>(&mut call.phase, &event, out);
+    out.note(Signal::CallClosed { call: call.id, code: closing.code });
+    call.closing = Some(closing.into());
+}
