@@ -285,6 +285,8 @@ fn entered_once(steps: &[Step]) -> Result<(), TestCaseError> {
 }
 
 proptest! {
+    #![proptest_config(crate::support::remembered("proptest-regressions/any_scenario.txt"))]
+
     #[test]
     fn every_scenario_comes_to_a_legal_end_or_names_the_person_it_waits_for(text in scenario()) {
         played(&text)?;

@@ -383,6 +383,8 @@ fn a_file_that_is_no_scenario_is_refused_with_its_place() {
 }
 
 proptest! {
+    #![proptest_config(crate::support::remembered("proptest-regressions/scenarios.txt"))]
+
     #[test]
     fn any_edit_of_an_example_is_read_or_refused_and_what_is_read_plays_to_a_halt(
         example in any::<prop::sample::Index>(), place in any::<prop::sample::Index>(), byte in 32u8..127,

@@ -81,3 +81,10 @@ pub(crate) fn small_success() -> Vec<u8> {
         (7, r#"{"type":"release_delivered","receipt":"r"}"#),
     ])
 }
+
+/// The settings of a property: what failed once is remembered at the top of the project, and tried first.
+#[cfg(feature = "cli")]
+pub(crate) fn remembered(place: &'static str) -> proptest::test_runner::Config {
+    let persistence = proptest::test_runner::FileFailurePersistence::Direct(place);
+    proptest::test_runner::Config { failure_persistence: Some(Box::new(persistence)), ..Default::default() }
+}

@@ -159,6 +159,8 @@ fn a_name_that_no_tool_may_have_is_an_unknown_tool_and_the_run_goes_on() {
 }
 
 proptest! {
+    #![proptest_config(crate::support::remembered("proptest-regressions/transcripts.txt"))]
+
     #[test]
     fn every_turn_of_any_conversation_comes_to_an_end_that_replays_and_is_no_success(sent in conversation()) {
         let recording = recording(&document(&sent, 0));

@@ -95,6 +95,8 @@ fn noted(transcript: &Transcript, wanted: fn(&NoteKind) -> bool) -> usize {
 }
 
 proptest! {
+    #![proptest_config(crate::support::remembered("proptest-regressions/transcript_reader.txt"))]
+
     #[test]
     fn every_message_is_kept_or_noted(sent in conversation()) {
         let transcript = Transcript::read(document(&sent, 0).as_bytes())?;
