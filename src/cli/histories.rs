@@ -80,6 +80,8 @@ pub(crate) fn not_stored(place: &Path, error: &io::Error) -> Problem {
 }
 
 fn make_folder(out: &Path) -> Result<(), Problem> {
+    // Without a trailing separator, which would look through a link.
+    let out: &Path = &out.components().collect::<PathBuf>();
     if out.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
         let reason = "is a link, and histories are never written through one: name the folder itself";
         return Err(Problem::new(Exit::Usage, format!("{}: {reason}", out.display())));

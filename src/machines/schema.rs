@@ -10,49 +10,81 @@ const PATTERN_BYTES_MAX: usize = 1 << 20;
 
 /// The most parts that a schema may have once its references are followed.
 const UNFOLDED_MAX: u32 = 10_000;
+/// The most references that may lead from one to the next.
+const CHAIN_MAX: usize = 64;
 
 /// Follows references, to bound what one check may cost: a few definitions that name each other twice unfold
 /// into more work than any deadline allows, and no deadline can fire inside a step. Recursion is refused for
-/// the same reason: with two ways back, the work doubles at each level of the value.
+/// the same reason: with two ways back, the work doubles at each level of the value. What would make the
+/// validator resolve a reference otherwise than we do is refused too.
 struct Unfolding<'a> {
     root: &'a Json,
     left: u32,
+    /// The parts that are being followed.
+    open: Vec<&'a Json>,
 }
 
 impl<'a> Unfolding<'a> {
-    /// Takes one part; `open` are the references that are being followed.
-    fn take(&mut self, part: &'a Json, open: &mut Vec<&'a str>) -> Result<(), String> {
+    /// Takes a schema.
+    fn schema(&mut self, part: &'a Json) -> Result<(), String> {
         self.left = self
             .left
             .checked_sub(1)
             .ok_or_else(|| format!("the schema unfolds into more than {UNFOLDED_MAX} parts"))?;
         match part {
-            Json::Object(fields) => fields.iter().try_for_each(|(name, value)| match (name.as_str(), value) {
-                // Definitions cost nothing until they are named.
-                ("$defs" | "definitions", Json::Object(_)) => Ok(()),
-                ("$ref", Json::String(target)) => self.follow(target, open),
-                ("$dynamicRef" | "$recursiveRef", Json::String(_)) => {
-                    Err(format!("the schema uses `{name}`, which cannot be bounded"))
-                }
-                (_, value) => self.take(value, open),
-            }),
-            Json::Array(items) => items.iter().try_for_each(|item| self.take(item, open)),
+            Json::Object(fields) => fields.iter().try_for_each(|(name, value)| self.keyword(part, name, value)),
+            Json::Array(items) => items.iter().try_for_each(|item| self.schema(item)),
             Json::Null | Json::Bool(_) | Json::Integer(_) | Json::Double(_) | Json::String(_) => Ok(()),
         }
     }
 
-    fn follow(&mut self, target: &'a str, open: &mut Vec<&'a str>) -> Result<(), String> {
-        if open.contains(&target) || target == "#" {
+    fn keyword(&mut self, part: &'a Json, name: &str, value: &'a Json) -> Result<(), String> {
+        match (name, value) {
+            ("$ref", Json::String(target)) => self.follow(target),
+            ("$dynamicRef" | "$recursiveRef", _) => Err(format!("the schema uses `{name}`, which cannot be bounded")),
+            ("$id", _) if !std::ptr::eq(part, self.root) => {
+                Err("the schema has an `$id` below its root, which would move its references".to_owned())
+            }
+            // Definitions cost nothing until they are named; values are no schemas.
+            ("$defs" | "definitions" | "enum" | "const" | "default" | "examples" | "example", _) => Ok(()),
+            // Here the keys are names of their own.
+            ("properties" | "patternProperties" | "dependentSchemas" | "dependencies", Json::Object(named)) => {
+                named.values().try_for_each(|schema| self.schema(schema))
+            }
+            (_, value) => self.schema(value),
+        }
+    }
+
+    fn follow(&mut self, target: &str) -> Result<(), String> {
+        let pointer = target.strip_prefix('#').and_then(decoded).and_then(|pointer| pointer.parse::<Pointer>().ok());
+        let part = pointer.and_then(|pointer| self.root.pointer(&pointer));
+        let part = part.ok_or_else(|| format!("the schema refers to {target:?}, which is no pointer into it"))?;
+        if std::ptr::eq(part, self.root) || self.open.iter().any(|open| std::ptr::eq(*open, part)) {
             return Err(format!("the schema is recursive at {target:?}"));
         }
-        let pointer = target.strip_prefix('#').and_then(|pointer| pointer.parse::<Pointer>().ok());
-        let part = pointer.and_then(|pointer| self.root.pointer(&pointer));
-        let part = part.ok_or_else(|| format!("the schema refers to {target:?}, which is not inside it"))?;
-        open.push(target);
-        let taken = self.take(part, open);
-        open.pop();
+        if self.open.len() >= CHAIN_MAX {
+            return Err(format!("the schema has more than {CHAIN_MAX} references in a row"));
+        }
+        self.open.push(part);
+        let taken = self.schema(part);
+        self.open.pop();
         taken
     }
+}
+
+/// A fragment without its percent-encoding, as the validator reads it.
+fn decoded(fragment: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(fragment.len());
+    let mut rest = fragment.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut digit = || char::from(rest.next()?).to_digit(16);
+        bytes.push(u8::try_from(digit()? * 16 + digit()?).ok()?);
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// A compiled schema.
@@ -71,7 +103,7 @@ pub(crate) struct Breach {
 impl Schema {
     /// Compiles `schema`; the error is for people.
     pub(crate) fn compile(schema: &Json) -> Result<Self, String> {
-        Unfolding { root: schema, left: UNFOLDED_MAX }.take(schema, &mut Vec::new())?;
+        Unfolding { root: schema, left: UNFOLDED_MAX, open: Vec::new() }.schema(schema)?;
         jsonschema::options()
             .with_draft(Draft::Draft202012)
             .should_validate_formats(false)
@@ -115,8 +147,8 @@ mod tests {
         let circle =
             r##"{"$ref":"#/$defs/a","$defs":{"a":{"items":{"$ref":"#/$defs/b"}},"b":{"items":{"$ref":"#/$defs/a"}}}}"##;
         assert!(refused(circle).contains("recursive"));
-        assert!(refused(r#"{"$ref":"http://localhost/schema"}"#).contains("not inside"));
-        assert!(refused(r#"{"$ref":"file:///etc/passwd"}"#).contains("not inside"));
+        assert!(refused(r#"{"$ref":"http://localhost/schema"}"#).contains("no pointer into it"));
+        assert!(refused(r#"{"$ref":"file:///etc/passwd"}"#).contains("no pointer into it"));
         assert!(refused(r##"{"$dynamicRef":"#x"}"##).contains("bounded"));
     }
 

@@ -3,7 +3,7 @@
 //! Every enum that carries data is a JSON object with a `type`, which is written first. A reader then streams
 //! the rest straight into the variant's fields: unknown fields and duplicate keys are refused for every variant
 //! (those without fields too), and payloads keep their exact numbers (SPEC 4). A tag that comes later, as from
-//! a writer that sorts its keys, costs a detour through our own JSON and nothing else.
+//! a writer that sorts its keys, costs a detour through text and nothing else.
 
 /// Declares an enum with the wire form `{"type":"tag", ..fields in declaration order}`.
 ///
@@ -96,8 +96,7 @@ use std::collections::BTreeMap;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess};
-
-use super::json::Json;
+use serde_json::value::RawValue;
 
 /// A tagged object whose tag was found.
 pub(crate) enum Tagged<'de, A> {
@@ -117,16 +116,14 @@ pub(crate) fn tag<'de, A: MapAccess<'de>>(mut map: A) -> Result<Tagged<'de, A>, 
     let mut fields = BTreeMap::new();
     let mut name = Some(first.into_owned());
     while let Some(next) = name {
-        if fields.insert(next.clone(), map.next_value::<Json>()?).is_some() {
+        if fields.insert(next.clone(), map.next_value::<Box<RawValue>>()?).is_some() {
             return Err(A::Error::custom(format!("duplicate field `{next}`")));
         }
         name = map.next_key()?;
     }
-    match fields.remove("type") {
-        Some(Json::String(tag)) => Ok(Tagged::Later(tag, Json::Object(fields).to_text())),
-        Some(_) => Err(A::Error::custom("`type` is a string")),
-        None => Err(A::Error::missing_field("type")),
-    }
+    let tag = fields.remove("type").ok_or_else(|| A::Error::missing_field("type"))?;
+    let tag = serde_json::from_str(tag.get()).map_err(|_| A::Error::custom("`type` is a string"))?;
+    Ok(Tagged::Later(tag, serde_json::to_string(&fields).map_err(A::Error::custom)?))
 }
 
 /// A string that is borrowed where the reader allows it.

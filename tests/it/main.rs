@@ -11,6 +11,8 @@ mod any_scenario;
 #[cfg(feature = "testkit")]
 mod attacks;
 #[cfg(feature = "testkit")]
+mod attacks_on_bounds;
+#[cfg(feature = "testkit")]
 mod audit;
 #[cfg(feature = "testkit")]
 mod cases;

@@ -43,8 +43,13 @@ impl Core {
         if nothing_happened && !held && attempt < plan.tool.spec.attempts_max {
             return self.enter(id, attempt.saturating_add(1), out);
         }
-        let code =
-            if nothing_happened { ObservationCode::ToolUnavailable } else { ObservationCode::ToolExecutionError };
+        let lost = self.call_of(id).is_some_and(|call| call.attempt_lost);
+        let code = match (nothing_happened, lost) {
+            (true, false) => ObservationCode::ToolUnavailable,
+            // The proof covers the attempts that gave it, not the one that a crash took.
+            (true, true) => ObservationCode::OutcomeUnknown,
+            (false, _) => ObservationCode::ToolExecutionError,
+        };
         self.fail_call(id, &plan, code, Some(error), out);
     }
 

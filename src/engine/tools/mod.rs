@@ -23,8 +23,15 @@ impl Core {
         let mut admitted = Vec::new();
         for (TriagedCall { plan, verdict }, index) in triaged.into_iter().zip(0..) {
             let id = ToolCallId { round, index };
-            let mut call =
-                Call { id, phase: call::State::Requested, plan, confirm: None, cleared: None, closing: None };
+            let mut call = Call {
+                id,
+                phase: call::State::Requested,
+                plan,
+                confirm: None,
+                cleared: None,
+                attempt_lost: false,
+                closing: None,
+            };
             match verdict {
                 Verdict::Closed(code, remark) => close(&mut call, Closing::coded(code, remark), out),
                 Verdict::Admitted | Verdict::CollectionStopped => admitted.push(id),

@@ -116,12 +116,13 @@ pub(crate) fn after_success(plan: &Plan, limits: &Limits, output: &ToolOutput) -
     }
 }
 
-/// What an invocation that failed for good is closed with. After every failure but the proof that nothing
-/// happened, the call's effect is unknown, and the observation of a tool that must not be replayed says so.
+/// What an invocation that failed for good is closed with. When it is not known whether the call did anything,
+/// the observation says so of every tool that may not simply be run again.
 pub(crate) fn after_failure(plan: &Plan, limits: &Limits, code: ObservationCode, error: Option<&ToolError>) -> Closing {
-    let unknown = code != ObservationCode::ToolUnavailable && plan.tool.spec.recovery_mode() == Recovery::NeverReplay;
+    let unknown = code != ObservationCode::ToolUnavailable;
+    let harmless = plan.tool.spec.recovery_mode() == Recovery::ReplaySafe;
     let note = error.map(|error| clipped(error.message(), limits.note_bytes_max));
-    let effect = unknown.then_some("unknown");
+    let effect = (unknown && !harmless).then_some("unknown");
     Closing::coded(code, Remark { note, effect, ..Remark::default() })
 }
 

@@ -45,6 +45,8 @@ pub struct Call {
     pub confirm: Option<Confirm>,
     /// How many unknown effects of the same plan a person knew of when they allowed it (SPEC 7.6).
     pub cleared: Option<u32>,
+    /// Whether a crash lost one of its attempts: then no later attempt can prove that nothing happened.
+    pub attempt_lost: bool,
     /// The closing observation, staged until the batch is published.
     pub(crate) closing: Option<Staged>,
 }
@@ -242,6 +244,8 @@ impl Serialize for Call {
             confirm: Option<Confirm>,
             #[serde(skip_serializing_if = "Option::is_none")]
             cleared: Option<u32>,
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            attempt_lost: bool,
             #[serde(skip_serializing_if = "Option::is_none")]
             closing: Option<Digest>,
         }
@@ -251,6 +255,7 @@ impl Serialize for Call {
             plan: self.plan.as_ref().map(|plan| plan.digest),
             confirm: self.confirm,
             cleared: self.cleared,
+            attempt_lost: self.attempt_lost,
             closing: self.closing.as_ref().map(|staged| staged.digest),
         }
         .serialize(serializer)
