@@ -108,7 +108,7 @@ impl Core {
     /// The model and the transcript are told that the outcome is unknown; the call stays indeterminate.
     pub(crate) fn leave_unknown(&mut self, id: ToolCallId, out: &mut Outbox) {
         let remark = Remark { effect: Some("unknown"), ..Remark::default() };
-        if let Some(call) = self.tools.batch.as_mut().and_then(|batch| batch.call_mut(id)) {
+        if let Some(call) = self.call_of_mut(id) {
             call.closing = Some(Closing::coded(ObservationCode::OutcomeUnknown, remark).into());
             out.note(Signal::CallClosed { call: id, code: Some(ObservationCode::OutcomeUnknown) });
         }

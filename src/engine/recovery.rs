@@ -95,7 +95,7 @@ impl Core {
         let due_ms = timeout_ms.map(|timeout| self.clock.at_ms().saturating_add(timeout));
         self.ledger.tool_attempts = self.ledger.tool_attempts.saturating_add(1);
         self.move_call(id, &CallEvent::Dispatched { attempt, due_ms }, out);
-        if let Some(call) = self.tools.batch.as_mut().and_then(|batch| batch.call_mut(id)) {
+        if let Some(call) = self.call_of_mut(id) {
             call.attempt_lost = true;
         }
     }

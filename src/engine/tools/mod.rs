@@ -76,7 +76,7 @@ impl Core {
 
     /// Closes a call; one that was never entered gives its reservation back.
     pub(crate) fn close_call(&mut self, id: ToolCallId, closing: Closing, out: &mut Outbox) {
-        let Some(call) = self.tools.batch.as_mut().and_then(|batch| batch.call_mut(id)) else {
+        let Some(call) = self.call_of_mut(id) else {
             return;
         };
         let reserved = call.phase.is_reserved();
@@ -90,13 +90,17 @@ impl Core {
     }
 
     pub(crate) fn move_call(&mut self, id: ToolCallId, event: &Event, out: &mut Outbox) {
-        if let Some(call) = self.tools.batch.as_mut().and_then(|batch| batch.call_mut(id)) {
+        if let Some(call) = self.call_of_mut(id) {
             drive::<call::Call>(&mut call.phase, event, out);
         }
     }
 
     pub(crate) fn call_of(&self, id: ToolCallId) -> Option<&Call> {
         self.tools.batch.as_ref().and_then(|batch| batch.call(id))
+    }
+
+    pub(crate) fn call_of_mut(&mut self, id: ToolCallId) -> Option<&mut Call> {
+        self.tools.batch.as_mut().and_then(|batch| batch.call_mut(id))
     }
 
     pub(crate) fn plan_of(&self, id: ToolCallId) -> Option<Arc<Plan>> {

@@ -17,11 +17,10 @@ use crate::vocabulary::tool::ObservationCode;
 impl Core {
     /// The call's next question: the gate in that place, else a person where one must confirm, else none.
     pub(super) fn ask_gate_or_person(&mut self, id: ToolCallId, gate: usize, out: &mut Outbox) {
-        let ask = Ask(self.asks.saturating_add(1));
         let Some(plan) = self.plan_of(id) else { return };
         let (wanted, decided) = self.call_of(id).map_or((None, None), |call| (call.confirm, call.cleared));
         if plan.tool.gates.get(gate).is_some() {
-            self.asks = ask.0;
+            let ask = self.next_ask();
             let gate = u32::try_from(gate).unwrap_or(u32::MAX);
             self.move_call(id, &Event::GateAsked { ask, gate }, out);
         } else if decided.is_none()
@@ -71,7 +70,7 @@ impl Core {
     /// A gate wants a person to confirm the call. They are asked after the last gate, so that this one lets
     /// nothing past the others; a decision that was given already is their confirmation.
     fn want_confirmation(&mut self, id: ToolCallId, expires_ms: Option<u64>) {
-        if let Some(call) = self.tools.batch.as_mut().and_then(|batch| batch.call_mut(id)) {
+        if let Some(call) = self.call_of_mut(id) {
             let wanted = call.confirm.map_or(Confirm { expires_ms }, |confirm| confirm.and(expires_ms));
             call.confirm = Some(wanted);
         }
@@ -106,7 +105,7 @@ impl Core {
                 match plan_edited(self.spec(), &plan.tool, arguments.clone(), &self.tools.scopes, &others) {
                     Ok(edited) => {
                         self.clear(id, &edited.digest);
-                        if let Some(call) = self.tools.batch.as_mut().and_then(|batch| batch.call_mut(id)) {
+                        if let Some(call) = self.call_of_mut(id) {
                             call.plan = Some(Arc::new(edited));
                         }
                         self.ask_gate_or_person(id, 0, out);
@@ -131,7 +130,7 @@ impl Core {
     /// A person allowed the call, knowing the effects that are unknown now.
     fn clear(&mut self, id: ToolCallId, plan: &Digest) {
         let known = self.tools.unknowns.of(plan);
-        if let Some(call) = self.tools.batch.as_mut().and_then(|batch| batch.call_mut(id)) {
+        if let Some(call) = self.call_of_mut(id) {
             call.cleared = Some(known);
         }
     }

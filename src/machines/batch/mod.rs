@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde::ser::{SerializeSeq, SerializeStruct, Serializer};
+use serde::ser::Serializer;
 
 use crate::machines::toolbox::Tool;
 use crate::vocabulary::digest::Digest;
@@ -22,13 +22,14 @@ pub(crate) use closing::{Closing, Remark, Staged, after_failure, after_success};
 pub(crate) use triage::{Triage, TriagedCall, Verdict, is_held, plan_edited};
 
 /// The calls of one response.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Batch {
     /// The round, from 1.
     pub round: u32,
     /// The calls, in model order.
     pub calls: Vec<Call>,
     /// The wave whose dispatch is being made durable.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub announced: Vec<ToolCallId>,
 }
 
@@ -206,28 +207,6 @@ impl Call {
     #[must_use]
     pub const fn is_closed(&self) -> bool {
         self.closing.is_some()
-    }
-}
-
-impl Serialize for Batch {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        struct Calls<'a>(&'a [Call]);
-        impl Serialize for Calls<'_> {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let mut out = serializer.serialize_seq(Some(self.0.len()))?;
-                for call in self.0 {
-                    out.serialize_element(call)?;
-                }
-                out.end()
-            }
-        }
-        let mut out = serializer.serialize_struct("Batch", 3)?;
-        out.serialize_field("round", &self.round)?;
-        out.serialize_field("calls", &Calls(&self.calls))?;
-        if !self.announced.is_empty() {
-            out.serialize_field("announced", &self.announced)?;
-        }
-        out.end()
     }
 }
 
