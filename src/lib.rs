@@ -14,7 +14,8 @@
 //! | 2 | [`engine`] | the machines composed, the closed table, the invariants |
 //! | 3 | [`history`] | memory: records, their chain, replay |
 //! | 3 | `testkit` | for suites: the table by another hand, audits, the explorer (feature `testkit`) |
-//! | 5 | `adapters` | the world: scenarios, recorded transcripts |
+//! | 4 | `runtime` | the asynchronous edge: ports, driver, timers, recovery (feature `runtime`) |
+//! | 5 | `adapters` | the world: stores, scenarios, recorded transcripts |
 //! | 7 | `cli` | arguments, rendering, exit codes |
 //!
 //! Rules are cited as `SPEC 7.4`; they stand, numbered alike, in `docs/rules.md`.
@@ -33,7 +34,10 @@ pub mod history;
 #[cfg(feature = "testkit")]
 pub mod testkit;
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "runtime")]
+pub mod runtime;
+
+#[cfg(feature = "runtime")]
 pub mod adapters;
 
 #[cfg(feature = "cli")]

@@ -1,0 +1,3 @@
+//! Floor 4, the runtime: the asynchronous edge of the engine.
+
+pub mod store;
