@@ -42,7 +42,7 @@ impl Timeline {
 
     fn step(&mut self, step: &Step, engine: &Engine, out: &mut impl Write) -> io::Result<()> {
         for message in &step.messages {
-            if let Message::Assistant { calls, .. } = message {
+            if let Message::Assistant { calls, .. } = &**message {
                 self.tools.extend(calls.iter().map(|call| (call.call, tool_name(&call.request.name, engine))));
             }
         }

@@ -119,7 +119,7 @@ impl Core {
             bytes: self.transcript.bytes.saturating_add(bytes.len() as u64),
             digest: Digest::of("portcullis.transcript.1", &[self.transcript.digest.as_bytes(), &bytes]),
         };
-        out.messages.push(message);
+        out.messages.push(Arc::new(message));
     }
 }
 

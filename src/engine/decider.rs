@@ -1,6 +1,7 @@
 //! What decides: one input in, one step or one refusal out.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::admission::Objection;
 use super::core::Core;
@@ -29,7 +30,7 @@ pub struct Step {
     /// What the world is asked, in order.
     pub effects: Vec<Request>,
     /// What the transcript gained. Privileged: it may hold text that is never released.
-    pub messages: Vec<Message>,
+    pub messages: Vec<Arc<Message>>,
 }
 
 /// Shows what happened, not what was written: a step holds text that may never be released (SPEC 13.I10).

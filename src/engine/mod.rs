@@ -53,7 +53,7 @@ pub use table::Ending;
 pub struct Engine {
     decider: Decider,
     receipts: Receipts,
-    transcript: Vec<Message>,
+    transcript: Vec<Arc<Message>>,
 }
 
 /// Shows where the run stands and nothing of what was written.
@@ -185,7 +185,7 @@ impl Engine {
 
     /// The transcript. Privileged: it may hold text that is never released.
     #[must_use]
-    pub fn transcript(&self) -> &[Message] {
+    pub fn transcript(&self) -> &[Arc<Message>] {
         &self.transcript
     }
 

@@ -1,5 +1,7 @@
 //! What one step brings: signals in the order they were raised, effects and messages in the order they came.
 
+use std::sync::Arc;
+
 use crate::machines::release::{Candidate, EvidencedDraft, Release, VerifiedDraft};
 use crate::vocabulary::draft::BadDraft;
 use crate::vocabulary::effect::{Effect, Purpose};
@@ -16,7 +18,7 @@ pub type Request = Effect<Release>;
 pub(crate) struct Outbox {
     pub(crate) signals: Vec<Signal>,
     pub(crate) effects: Vec<Request>,
-    pub(crate) messages: Vec<Message>,
+    pub(crate) messages: Vec<Arc<Message>>,
     queue: std::collections::VecDeque<Raised>,
 }
 

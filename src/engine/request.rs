@@ -15,7 +15,7 @@ pub struct ModelRequest<'a> {
     /// What for.
     pub purpose: Purpose,
     /// Everything the model is shown, oldest first.
-    pub messages: &'a [Message],
+    pub messages: &'a [Arc<Message>],
     /// The tools it is offered: none when they are withdrawn.
     pub tools: Vec<&'a Arc<Tool>>,
     /// Whether tools are offered.

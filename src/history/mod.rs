@@ -11,6 +11,6 @@ mod schema;
 pub use fault::{Fault, FaultCode};
 pub use reader::{Line, Lines, Next, Tail};
 pub use record::{Envelope, Recorder, VERSION};
-pub use replay::{Divergence, Policy, Replay, Summary, replay};
+pub use replay::{Divergence, Policy, Replay, Replayed, Stepper, Summary, replay};
 #[cfg(feature = "schema")]
 pub use schema::schema;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::fault::{Fault, FaultCode};
 use super::reader::{Line, Lines, Next, Tail};
 use super::record::{Envelope, Recorder, VERSION, hash_holds};
-use crate::engine::{Decider, Ending, Step};
+use crate::engine::{Decider, Ending, Engine, Step};
 use crate::vocabulary::digest::Digest;
 use crate::vocabulary::ids::RunId;
 use crate::vocabulary::input::Input;
@@ -60,10 +60,43 @@ pub struct Summary {
     pub decider: Decider,
 }
 
-/// A replay, record by record.
+/// What takes the inputs of a history again.
+pub trait Stepper: Default {
+    /// Takes one input.
+    ///
+    /// # Errors
+    /// A refusal, which changes nothing.
+    fn step(&mut self, at_ms: u64, input: Input) -> Result<Step, Refusal>;
+
+    /// What decides in it.
+    fn decider(&self) -> &Decider;
+}
+
+impl Stepper for Decider {
+    fn step(&mut self, at_ms: u64, input: Input) -> Result<Step, Refusal> {
+        Self::step(self, at_ms, input)
+    }
+
+    fn decider(&self) -> &Decider {
+        self
+    }
+}
+
+impl Stepper for Engine {
+    fn step(&mut self, at_ms: u64, input: Input) -> Result<Step, Refusal> {
+        Self::step(self, at_ms, input)
+    }
+
+    fn decider(&self) -> &Decider {
+        self.decider()
+    }
+}
+
+/// A replay, record by record: in a [`Decider`], which remembers no text, or in an [`Engine`], which can then
+/// go on.
 #[derive(Debug, Clone, Default)]
-pub struct Replay {
-    decider: Decider,
+pub struct Replay<S = Decider> {
+    stepper: S,
     recorder: Recorder,
     run: Option<RunId>,
     records: u64,
@@ -78,14 +111,14 @@ pub struct Replay {
 /// The first damage. Nothing after it is believed.
 pub fn replay(source: impl BufRead, policy: Policy) -> Result<Summary, Fault> {
     let mut lines = Lines::new(source);
-    let mut replay = Replay::default();
+    let mut replay = Replay::<Decider>::default();
     let mut divergences = Vec::new();
     let tail = loop {
         match lines.next_line()? {
             Next::End => break None,
             Next::Tail(tail) => break Some(tail),
             Next::Line(line) => {
-                if let Some(divergence) = replay.take(line)? {
+                if let Replayed::Diverged(divergence) = replay.take(line)? {
                     divergences.push(divergence);
                     if policy == Policy::Stop {
                         break None;
@@ -97,25 +130,52 @@ pub fn replay(source: impl BufRead, policy: Policy) -> Result<Summary, Fault> {
     replay.finish(tail, divergences)
 }
 
-impl Replay {
+/// What became of one record.
+#[derive(Debug)]
+pub enum Replayed {
+    /// Its bytes came out as they were written.
+    Reproduced(Step),
+    /// They did not.
+    Diverged(Divergence),
+}
+
+impl<S: Stepper> Replay<S> {
     /// Takes one line: it must continue the chain, and stepping its input again must give its bytes.
     ///
     /// # Errors
     /// The damage, when the line is no record that continues this history.
-    pub fn take(&mut self, line: Line<'_>) -> Result<Option<Divergence>, Fault> {
+    pub fn take(&mut self, line: Line<'_>) -> Result<Replayed, Fault> {
         if let Some((at_ms, input)) = self.expected_input(line.bytes) {
             // Most lines are whole, in place and reproduced: then nothing but their input has to be read.
-            let step = self.decider.step(at_ms, input);
-            if let Ok(step) = &step {
-                let written = self.recorder.decided(&self.decider, step);
-                if written.strip_suffix(b"\n") == Some(line.bytes) {
-                    self.count(line);
-                    return Ok(None);
+            return match self.stepper.step(at_ms, input) {
+                Ok(step) => {
+                    let written = self.recorder.decided(self.stepper.decider(), &step);
+                    if written.strip_suffix(b"\n") == Some(line.bytes) {
+                        self.count(line);
+                        return Ok(Replayed::Reproduced(step));
+                    }
+                    self.diagnose(line, Some(Ok(step)))
                 }
+                Err(refusal) => self.diagnose(line, Some(Err(refusal))),
             }
-            return self.diagnose(line, Some(step));
+            .map(Replayed::Diverged);
         }
-        self.diagnose(line, None)
+        self.diagnose(line, None).map(Replayed::Diverged)
+    }
+
+    /// What took the inputs so far.
+    pub const fn stepper(&self) -> &S {
+        &self.stepper
+    }
+
+    /// How many records were taken.
+    pub const fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// What took the inputs, and a recorder that goes on after the last record.
+    pub fn into_parts(self) -> (S, Recorder) {
+        (self.stepper, self.recorder)
     }
 
     /// The time and input of the next record, when the line begins as that record must.
@@ -133,14 +193,14 @@ impl Replay {
     }
 
     /// Something differs. Damage comes first: only a whole chain can diverge.
-    fn diagnose(&mut self, line: Line<'_>, step: Option<Result<Step, Refusal>>) -> Result<Option<Divergence>, Fault> {
+    fn diagnose(&mut self, line: Line<'_>, step: Option<Result<Step, Refusal>>) -> Result<Divergence, Fault> {
         let envelope = read(line)?;
         self.check_chain(line, &envelope)?;
         let seq = envelope.seq;
-        let divergence = match step.unwrap_or_else(|| self.decider.step(envelope.at_ms, envelope.input)) {
+        let divergence = match step.unwrap_or_else(|| self.stepper.step(envelope.at_ms, envelope.input)) {
             Ok(step) => {
                 self.recorder = Recorder::after(envelope.prev);
-                first_difference(seq, line.bytes, self.recorder.decided(&self.decider, &step))
+                first_difference(seq, line.bytes, self.recorder.decided(self.stepper.decider(), &step))
             }
             Err(refusal) => Divergence {
                 seq,
@@ -152,7 +212,7 @@ impl Replay {
         self.recorder = Recorder::after(envelope.hash);
         self.run.get_or_insert(envelope.run);
         self.count(line);
-        Ok(Some(divergence))
+        Ok(divergence)
     }
 
     fn check_chain(&self, line: Line<'_>, envelope: &Envelope<'_>) -> Result<(), Fault> {
@@ -181,10 +241,12 @@ impl Replay {
         self.bytes += line.bytes.len() as u64 + 1;
         self.link = self.recorder.head();
         if self.run.is_none() {
-            self.run = self.decider.core().map(|core| core.charter.run.clone());
+            self.run = self.stepper.decider().core().map(|core| core.charter.run.clone());
         }
     }
+}
 
+impl Replay {
     fn finish(self, tail: Option<Tail>, divergences: Vec<Divergence>) -> Result<Summary, Fault> {
         let Some(run) = self.run else {
             let reason = match &tail {
@@ -198,11 +260,11 @@ impl Replay {
             records: self.records,
             bytes: self.bytes,
             head: self.recorder.head(),
-            ending: self.decider.ending().cloned(),
-            delivered: self.decider.is_delivered(),
+            ending: self.stepper.ending().cloned(),
+            delivered: self.stepper.is_delivered(),
             tail,
             divergences,
-            decider: self.decider,
+            decider: self.stepper,
         })
     }
 }

@@ -257,7 +257,7 @@ fn entered_once(steps: &[Step]) -> Result<(), TestCaseError> {
     let (mut entered, mut proven) = (BTreeMap::<ToolCallId, u32>::new(), BTreeMap::<ToolCallId, u32>::new());
     for step in steps {
         for message in &step.messages {
-            if let Message::Assistant { calls, .. } = message {
+            if let Message::Assistant { calls, .. } = &**message {
                 let held = calls.iter().filter(|call| matches!(call.request.name.as_str(), "act" | "last"));
                 never_replayed.extend(held.map(|call| call.call));
             }

@@ -1,0 +1,107 @@
+//! The timers of runs that wait for a person: such a run holds no task, so one task waits for all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Poll;
+
+use tokio::sync::Notify;
+
+use super::clock::{Busy, Clock};
+use super::shared::Shared;
+use crate::vocabulary::ids::RunId;
+
+/// When which run has to be woken.
+#[derive(Default)]
+pub(super) struct Alarms {
+    set: Mutex<Set>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct Set {
+    by_time: BTreeSet<(u64, RunId)>,
+    by_run: BTreeMap<RunId, u64>,
+    /// Held until the task knows of the alarms that were set meanwhile.
+    fresh: Vec<Busy>,
+}
+
+impl Alarms {
+    /// Wakes the run at that wall time.
+    pub(super) fn set(&self, run: &RunId, due_ms: u64, busy: Busy) {
+        let mut set = self.lock();
+        set.remove(run);
+        set.by_time.insert((due_ms, run.clone()));
+        set.by_run.insert(run.clone(), due_ms);
+        set.fresh.push(busy);
+        drop(set);
+        self.changed.notify_one();
+    }
+
+    /// The run is driven again, and keeps its own time.
+    pub(super) fn clear(&self, run: &RunId) {
+        self.lock().remove(run);
+    }
+
+    /// Nobody needs them any more.
+    pub(super) fn close(&self) {
+        self.changed.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Set> {
+        self.set.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn first(&self) -> Option<u64> {
+        self.lock().by_time.first().map(|(due_ms, _)| *due_ms)
+    }
+
+    fn take_due(&self, now_ms: u64) -> Option<RunId> {
+        let mut set = self.lock();
+        let (due_ms, run) = set.by_time.first().filter(|(due_ms, _)| *due_ms <= now_ms).cloned()?;
+        set.by_time.remove(&(due_ms, run.clone()));
+        set.by_run.remove(&run);
+        Some(run)
+    }
+
+    /// Waits until an alarm is due, or another one may be first. Comes back busy in the first case.
+    async fn wait(&self, clock: &dyn Clock) -> Option<Busy> {
+        let first = self.first();
+        let mut busy = first.map(|_| clock.busy());
+        let mut ring = pin!(clock.sleep_until(first.unwrap_or(u64::MAX)));
+        let mut changed = pin!(self.changed.notified());
+        std::future::poll_fn(move |context| {
+            if first.is_some() && ring.as_mut().poll(context).is_ready() {
+                return Poll::Ready(busy.take());
+            }
+            // The wait is known to the clock by now.
+            let fresh = if self.first() == first { std::mem::take(&mut self.lock().fresh) } else { Vec::new() };
+            drop(fresh);
+            changed.as_mut().poll(context).map(|()| None)
+        })
+        .await
+    }
+}
+
+impl Set {
+    fn remove(&mut self, run: &RunId) {
+        if let Some(due_ms) = self.by_run.remove(run) {
+            self.by_time.remove(&(due_ms, run.clone()));
+        }
+    }
+}
+
+/// Wakes runs as long as the runtime lives.
+pub(super) async fn ring(alarms: Arc<Alarms>, clock: Arc<dyn Clock>, runtime: Weak<Shared>) {
+    while runtime.strong_count() > 0 {
+        let Some(busy) = alarms.wait(&*clock).await else { continue };
+        let Some(shared) = runtime.upgrade() else { return };
+        while let Some(run) = alarms.take_due(clock.now_ms()) {
+            if let Err(error) = shared.attach(&run).await {
+                tracing::warn!(%run, %error, "a run whose timer is due could not be woken");
+            }
+        }
+        drop(busy);
+    }
+}

@@ -1,0 +1,112 @@
+//! What is under way: reports to come, and timers.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, Stream};
+
+use super::timer;
+use crate::runtime::clock::{Busy, Clock};
+use crate::runtime::world::Moment;
+use crate::vocabulary::effect::TimerKind;
+use crate::vocabulary::input::Input;
+
+/// Something that has come, when, and the proof that nobody's time goes on until it was dealt with.
+pub(super) struct Arrival {
+    pub(super) what: Arrived,
+    pub(super) at_ms: u64,
+    pub(super) busy: Busy,
+}
+
+/// What can come.
+pub(super) enum Arrived {
+    /// The world reports.
+    Report(Input),
+    /// A timer fires.
+    Timer(Input),
+    /// A scripted moment has come.
+    Moment(Moment),
+}
+
+/// Everything that is under way for one run. All of it is polled in the run's own task.
+pub(super) struct Flight {
+    clock: Arc<dyn Clock>,
+    work: FuturesUnordered<BoxFuture<'static, Arrival>>,
+    timers: FuturesUnordered<BoxFuture<'static, Arrival>>,
+}
+
+impl Flight {
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, work: FuturesUnordered::new(), timers: FuturesUnordered::new() }
+    }
+
+    /// Waits for a report of the world.
+    pub(super) fn report(&self, report: BoxFuture<'static, Input>) {
+        let (clock, busy) = (Arc::clone(&self.clock), self.clock.busy());
+        self.work.push(Box::pin(async move {
+            let what = Arrived::Report(report.await);
+            Arrival { what, at_ms: clock.now_ms(), busy }
+        }));
+    }
+
+    /// Waits for a timer: `due_ms` is wall time.
+    pub(super) fn timer(&self, kind: TimerKind, of: &str, due_ms: u64) {
+        if let Some(input) = timer::input(kind, of) {
+            self.timers.push(self.wait(due_ms, Arrived::Timer(input)));
+        }
+    }
+
+    /// Waits for a scripted moment: `due_ms` is wall time.
+    pub(super) fn moment(&self, moment: Moment, due_ms: u64) {
+        self.work.push(self.wait(due_ms, Arrived::Moment(moment)));
+    }
+
+    fn wait(&self, due_ms: u64, what: Arrived) -> BoxFuture<'static, Arrival> {
+        let (clock, busy) = (Arc::clone(&self.clock), self.clock.busy());
+        Box::pin(async move {
+            clock.sleep_until(due_ms).await;
+            Arrival { what, at_ms: clock.now_ms(), busy }
+        })
+    }
+
+    /// Whether nothing but timers is to come.
+    pub(super) fn has_no_work(&self) -> bool {
+        self.work.is_empty()
+    }
+
+    /// Whether nothing at all is to come.
+    pub(super) fn is_empty(&self) -> bool {
+        self.work.is_empty() && self.timers.is_empty()
+    }
+
+    /// Gives up all work. What the embedder drops may panic, and that must not reach the run.
+    pub(super) fn abort(&mut self) {
+        let work = std::mem::take(&mut self.work);
+        let timers = std::mem::take(&mut self.timers);
+        let dropped = catch_unwind(AssertUnwindSafe(move || drop((work, timers))));
+        if let Err(panic) = dropped {
+            tracing::warn!(panic = crate::runtime::ports::told(panic.as_ref()), "a port panicked when it was given up");
+        }
+    }
+
+    /// Gives up the timers: a run that has ended needs none.
+    pub(super) fn abort_timers(&mut self) {
+        self.timers = FuturesUnordered::new();
+    }
+
+    /// The next arrival. Never comes back while nothing is under way.
+    pub(super) fn next(&mut self) -> impl Future<Output = Arrival> + '_ {
+        std::future::poll_fn(|context: &mut Context<'_>| {
+            for stream in [&mut self.work, &mut self.timers] {
+                if let Poll::Ready(Some(arrival)) = Pin::new(stream).poll_next(context) {
+                    return Poll::Ready(arrival);
+                }
+            }
+            Poll::Pending
+        })
+    }
+}

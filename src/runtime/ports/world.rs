@@ -1,0 +1,219 @@
+//! The ports as a world: each effect becomes a call of a port, and what the port says becomes an input.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use tracing::Instrument;
+
+use super::{
+    AnyGates, AnyJudge, AnyModel, AnyTools, GateAbout, GateQuestion, Invocation, JudgeQuestion, ModelAnswer, ModelCall,
+    ModelFailure, caught,
+};
+use crate::engine::{Engine, Request};
+use crate::machines::release::{Candidate, Citation};
+use crate::runtime::trace::Traces;
+use crate::runtime::world::{Performed, World};
+use crate::vocabulary::digest::Digest;
+use crate::vocabulary::effect::{Effect, GateSubject};
+use crate::vocabulary::ids::{Ask, JudgeCallId, ModelCallId, OperationId, ToolCallId};
+use crate::vocabulary::input::{Input, LiveTool};
+use crate::vocabulary::llm;
+use crate::vocabulary::tool::ToolError;
+
+/// The ports of one runtime.
+pub(crate) struct Ports {
+    pub(crate) model: Arc<dyn AnyModel>,
+    pub(crate) tools: Arc<dyn AnyTools>,
+    pub(crate) judge: Option<Arc<dyn AnyJudge>>,
+    pub(crate) gates: Option<Arc<dyn AnyGates>>,
+    pub(crate) traces: Traces,
+}
+
+impl World for Ports {
+    fn perform(&self, engine: &Engine, effect: &Request) -> Performed {
+        let report = match effect {
+            Effect::ResolveEnvironment => self.resolve(engine),
+            Effect::CallModel { call, attempt, .. } => self.call_model(engine, *call, *attempt),
+            Effect::AskGate { ask, gate, about } => self.ask_gate(engine, *ask, gate, about),
+            Effect::InvokeTool { call, attempt, operation_id } => self.invoke(engine, *call, *attempt, operation_id),
+            Effect::JudgeSemantics { call, attempt, draft } => self.judge(engine, *call, *attempt, *draft),
+            Effect::CallHook { plugin, .. } => Some(reports(crash(format!("nobody runs the hook of {plugin:?}")))),
+            Effect::AdmitNested { nested } => Some(reports(crash(format!("nobody runs the nested call {nested}")))),
+            Effect::StartTimer { .. }
+            | Effect::DispatchTools { .. }
+            | Effect::DenyNested { .. }
+            | Effect::AwaitDecision { .. }
+            | Effect::ReconcileTool { .. }
+            | Effect::AbortInFlight
+            | Effect::Publish { .. } => return Performed::HandedOn,
+        };
+        Performed::Reports(
+            report.unwrap_or_else(|| reports(crash("the engine does not know its own effect".to_owned()))),
+        )
+    }
+
+    fn live(&self, _engine: &Engine) -> BoxFuture<'static, Vec<LiveTool>> {
+        let tools = Arc::clone(&self.tools);
+        // Tools that cannot say what they are declare nothing, so nothing is entered again.
+        Box::pin(async move { caught(tools.live()).await.unwrap_or_default() })
+    }
+}
+
+impl Ports {
+    fn resolve(&self, engine: &Engine) -> Option<BoxFuture<'static, Input>> {
+        let spec = engine.spec()?.clone();
+        let tools = Arc::clone(&self.tools);
+        Some(Box::pin(async move {
+            match caught(tools.resolve(spec)).await {
+                Ok(Ok(environment)) => Input::EnvironmentResolved { environment: Box::new(environment) },
+                Ok(Err(error)) => Input::ResolutionFailed { error },
+                Err(panic) => crash(format!("resolution panicked: {panic}")),
+            }
+        }))
+    }
+
+    fn call_model(&self, engine: &Engine, call: ModelCallId, attempt: u32) -> Option<BoxFuture<'static, Input>> {
+        let request = engine.model_request()?;
+        let asked = ModelCall {
+            run: engine.run_id()?.clone(),
+            call,
+            attempt,
+            purpose: request.purpose,
+            model: request.model.clone(),
+            messages: request.messages.to_vec(),
+            tools: request.tools.into_iter().map(Arc::clone).collect(),
+            offer: request.offer,
+            answer: request.answer.clone(),
+        };
+        let (span, traces) = (self.traces.chat(&asked), self.traces);
+        let model = Arc::clone(&self.model);
+        let report = async move {
+            let answer = caught(model.respond(asked)).await;
+            traces.answered(&answer);
+            match answer {
+                Ok(Ok(ModelAnswer { content, finish, usage })) => {
+                    Input::ModelResponded { call, attempt, content, finish, usage }
+                }
+                Ok(Err(ModelFailure::Classified { error, usage })) => {
+                    Input::ModelFailed { call, attempt, error, usage }
+                }
+                Ok(Err(ModelFailure::Unclassified { message })) => crash(format!("the model failed: {message}")),
+                Err(panic) => crash(format!("the model panicked: {panic}")),
+            }
+        };
+        Some(Box::pin(report.instrument(span)))
+    }
+
+    fn invoke(
+        &self,
+        engine: &Engine,
+        call: ToolCallId,
+        attempt: u32,
+        operation_id: &OperationId,
+    ) -> Option<BoxFuture<'static, Input>> {
+        let (run, operation_id) = (engine.run_id()?.clone(), operation_id.clone());
+        let invocation = Invocation { run, call, attempt, operation_id, plan: engine.plan(call)? };
+        let (span, traces) = (self.traces.execute_tool(&invocation), self.traces);
+        let tools = Arc::clone(&self.tools);
+        let report = async move {
+            let returned = caught(tools.invoke(invocation)).await;
+            traces.returned(&returned);
+            match returned {
+                Ok(Ok(output)) => Input::ToolCompleted { call, attempt, output },
+                Ok(Err(error)) => Input::ToolFailed { call, attempt, error },
+                Err(panic) => {
+                    let error = ToolError::Execution { message: format!("panicked: {panic}") };
+                    Input::ToolFailed { call, attempt, error }
+                }
+            }
+        };
+        Some(Box::pin(report.instrument(span)))
+    }
+
+    fn judge(
+        &self,
+        engine: &Engine,
+        call: JudgeCallId,
+        attempt: u32,
+        draft: Digest,
+    ) -> Option<BoxFuture<'static, Input>> {
+        let failed = move |message: String| Input::SemanticsFailed {
+            call,
+            attempt,
+            draft,
+            error: llm::Error::Provider { message },
+        };
+        let Some(judge) = self.judge.clone() else {
+            return Some(reports(failed("this runtime has no judge".to_owned())));
+        };
+        let candidate = engine.evidence()?;
+        let question = JudgeQuestion {
+            run: engine.run_id()?.clone(),
+            call,
+            attempt,
+            draft,
+            task: engine.spec()?.task.clone(),
+            statement: candidate.conclusion().statement.clone(),
+            data: candidate.draft().data.clone(),
+            citations: cited(engine, candidate),
+        };
+        Some(Box::pin(async move {
+            match caught(judge.judge(question)).await {
+                Ok(Ok(judgement)) => {
+                    let (verdict, usage) = (judgement.verdict, judgement.usage);
+                    Input::SemanticsJudged { call, attempt, draft, verdict, usage }
+                }
+                Ok(Err(error)) => Input::SemanticsFailed { call, attempt, draft, error },
+                Err(panic) => failed(format!("the judge panicked: {panic}")),
+            }
+        }))
+    }
+
+    fn ask_gate(
+        &self,
+        engine: &Engine,
+        ask: Ask,
+        gate: &str,
+        about: &GateSubject,
+    ) -> Option<BoxFuture<'static, Input>> {
+        let Some(gates) = self.gates.clone() else {
+            return Some(reports(Input::GateFailed { ask }));
+        };
+        let about = match about {
+            GateSubject::Tool { call } => GateAbout::Tool { call: *call, plan: engine.plan(*call)? },
+            GateSubject::Release { .. } => {
+                let candidate = engine.evidence()?;
+                GateAbout::Release {
+                    statement: candidate.conclusion().statement.clone(),
+                    data: candidate.draft().data.clone(),
+                    citations: cited(engine, candidate),
+                }
+            }
+        };
+        let question = GateQuestion { run: engine.run_id()?.clone(), ask, gate: gate.to_owned(), about };
+        Some(Box::pin(async move {
+            match caught(gates.ask(question)).await {
+                Ok(Ok(answer)) => Input::GateAnswered { ask, answer },
+                Ok(Err(_)) | Err(_) => Input::GateFailed { ask },
+            }
+        }))
+    }
+}
+
+/// The facts that a draft cites, with the words it quotes from them.
+fn cited(engine: &Engine, candidate: &Candidate) -> Vec<Citation> {
+    let facts = engine.facts();
+    let draft = candidate.draft();
+    let fact = |id: &String| facts.iter().find(|fact| fact.id.to_string() == *id);
+    let citation =
+        |id: &String| fact(id).map(|fact| Citation { fact: Arc::clone(fact), quote: draft.quotes.get(id).cloned() });
+    draft.citations.iter().filter_map(citation).collect()
+}
+
+fn reports(input: Input) -> BoxFuture<'static, Input> {
+    Box::pin(std::future::ready(input))
+}
+
+const fn crash(origin: String) -> Input {
+    Input::ExecutionCrashed { origin }
+}

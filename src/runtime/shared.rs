@@ -1,0 +1,374 @@
+//! The runtime: who drives which run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tracing::Instrument;
+
+use super::alarms::{self, Alarms};
+use super::builder::Builder;
+use super::clock::Busy;
+use super::driver::{Driver, Equipment, First, Seated, Stop};
+use super::execution::{Error, Trouble};
+use super::face::{Command, Face, Seat, Standpoint};
+use super::handle::RunHandle;
+use super::ports::caught;
+use super::requests;
+use super::store::{Beginning, Filter, RequestId, Standing};
+use crate::engine::Engine;
+use crate::history::Recorder;
+use crate::vocabulary::ids::RunId;
+use crate::vocabulary::input::Input;
+use crate::vocabulary::spec::Spec;
+
+/// Commands that may wait at one driver's desk; further senders wait.
+const COMMANDS_MAX: usize = 16;
+
+/// Drives runs. Clones are the same runtime.
+#[derive(Clone)]
+pub struct Runtime(pub(super) Arc<Shared>);
+
+pub(super) struct Shared {
+    pub(super) equipment: Equipment,
+    faces: Mutex<BTreeMap<RunId, Arc<Face>>>,
+    permits: Arc<Semaphore>,
+    pub(super) alarms: Arc<Alarms>,
+    /// The requests of other sessions that are being dealt with.
+    pub(super) requests: Mutex<BTreeSet<RequestId>>,
+    /// Whether runs that wait for a person are woken when a timer of theirs is due.
+    rings: bool,
+    awake: Once,
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let runs: Vec<_> = self.0.faces().keys().cloned().collect();
+        out.debug_struct("Runtime").field("runs", &runs).finish_non_exhaustive()
+    }
+}
+
+/// How a run begins.
+pub(crate) struct Start {
+    pub(crate) run: RunId,
+    pub(crate) spec: Box<Spec>,
+    pub(crate) nonce: String,
+    pub(crate) wall_time: String,
+    pub(crate) origin: Option<Vec<u8>>,
+}
+
+/// What a recovery found.
+#[derive(Debug, Default)]
+pub struct Recovery {
+    /// The runs that are being driven again, or whose release is offered again.
+    pub runs: Vec<RunHandle>,
+    /// The runs that could not be, and why. Those that another session took meanwhile are not among them.
+    pub failed: Vec<(RunId, Error)>,
+}
+
+impl Runtime {
+    /// Takes the ports of a new runtime.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(super) fn new(equipment: Equipment, driven_max: usize, rings: bool) -> Self {
+        Self(Arc::new(Shared {
+            equipment,
+            faces: Mutex::new(BTreeMap::new()),
+            permits: Arc::new(Semaphore::new(driven_max.min(Semaphore::MAX_PERMITS))),
+            alarms: Arc::default(),
+            requests: Mutex::default(),
+            rings,
+            awake: Once::new(),
+        }))
+    }
+
+    /// Starts a run under an id of its own. It goes on when the handle is dropped.
+    ///
+    /// # Errors
+    /// `Resolution` when the spec is not one, `Commit` when its first record could not be stored. Then there is
+    /// no run.
+    pub async fn start(&self, spec: Spec) -> Result<RunHandle, Error> {
+        let run = uuid::Uuid::now_v7().to_string().parse().map_err(|_| Trouble::Unequipped("ids"))?;
+        self.start_as(run, spec).await
+    }
+
+    /// Starts a run under an id of yours.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start); also `Commit` when the store has a run of that id.
+    pub async fn start_as(&self, run: RunId, spec: Spec) -> Result<RunHandle, Error> {
+        let now_ms = self.0.equipment.clock.now_ms();
+        let wall_time = std::time::UNIX_EPOCH + std::time::Duration::from_millis(now_ms);
+        let start = Start {
+            run,
+            spec: Box::new(spec),
+            nonce: uuid::Uuid::new_v4().simple().to_string(),
+            wall_time: humantime::format_rfc3339_millis(wall_time).to_string(),
+            origin: None,
+        };
+        self.begin(start).await
+    }
+
+    pub(crate) async fn begin(&self, start: Start) -> Result<RunHandle, Error> {
+        self.0.begin(start).await
+    }
+
+    /// A handle to a run of the store. A run that nobody drives is driven again where it can go on.
+    ///
+    /// # Errors
+    /// `Execution` when there is no such run, when a living session drives it, or when its history is damaged.
+    pub async fn attach(&self, run: &RunId) -> Result<RunHandle, Error> {
+        let face = self.0.attach(run).await?;
+        Ok(RunHandle::new(Arc::clone(&self.0), face))
+    }
+
+    /// Takes over every run whose driver died, and offers every release again that has no receipt. Also waits
+    /// from now on for the timers of the store's runs that await a person.
+    ///
+    /// # Errors
+    /// `Commit` when the store cannot be read. What happened to single runs is in the [`Recovery`].
+    pub async fn recover(&self) -> Result<Recovery, Error> {
+        let store = &self.0.equipment.store;
+        for listed in store.list(Filter::Due { now_ms: u64::MAX }).await? {
+            if let Standing::Awaiting { due_ms: Some(due_ms) } = listed.standing {
+                self.0.set_alarm(&listed.run, due_ms);
+            }
+        }
+        self.attach_all(Filter::Lost).await
+    }
+
+    /// Carries on every run that awaits a person and whose timer has come due, for those who have no process
+    /// that stays.
+    ///
+    /// # Errors
+    /// As [`recover`](Self::recover).
+    pub async fn wake(&self) -> Result<Recovery, Error> {
+        let now_ms = self.0.equipment.clock.now_ms();
+        self.attach_all(Filter::Due { now_ms }).await
+    }
+
+    async fn attach_all(&self, filter: Filter) -> Result<Recovery, Error> {
+        let mut recovery = Recovery::default();
+        for listed in self.0.equipment.store.list(filter).await? {
+            match self.attach(&listed.run).await {
+                Ok(handle) => recovery.runs.push(handle),
+                Err(Error::Execution(Trouble::Driven { .. })) => {}
+                Err(error) => recovery.failed.push((listed.run, error)),
+            }
+        }
+        Ok(recovery)
+    }
+
+    /// Reports something from outside to a run of the store, whoever drives it.
+    pub(crate) async fn report(&self, run: &RunId, input: Input) -> Result<(), Error> {
+        self.0.report(run, input).await
+    }
+}
+
+impl Shared {
+    fn faces(&self) -> MutexGuard<'_, BTreeMap<RunId, Arc<Face>>> {
+        // The map is whole between any two calls, so a panic elsewhere does not spoil it.
+        self.faces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The run from outside: one for all its handles.
+    pub(super) fn face(&self, run: &RunId) -> Arc<Face> {
+        Arc::clone(self.faces().entry(run.clone()).or_insert_with(|| Face::new(run.clone())))
+    }
+
+    /// Forgets a run that nobody holds and nobody drives.
+    pub(super) fn forget(&self, face: &Face) {
+        let mut faces = self.faces();
+        let idle = face.seat.try_lock().is_ok_and(|seat| matches!(*seat, Seat::Empty));
+        if idle && face.is_abandoned() {
+            faces.remove(&face.run);
+        }
+    }
+
+    fn set_alarm(self: &Arc<Self>, run: &RunId, due_ms: u64) {
+        if self.rings {
+            self.wake_up();
+            self.alarms.set(run, due_ms, self.equipment.clock.busy());
+        }
+    }
+
+    async fn begin(self: &Arc<Self>, start: Start) -> Result<RunHandle, Error> {
+        let Start { run, spec, nonce, wall_time, origin } = start;
+        let busy = self.equipment.clock.busy();
+        let permit = self.permit().await;
+        let (mut engine, mut recorder) = (Engine::new(), Recorder::new());
+        let input = Input::RunStarted { run_id: run.clone(), spec, nonce, wall_time };
+        let step = engine.step(0, input).map_err(|refusal| Error::Resolution {
+            reason: refusal.reason.clone().unwrap_or_else(|| refusal.to_string()),
+        })?;
+        let started_ms = self.equipment.clock.now_ms();
+        let beginning = Beginning {
+            run: run.clone(),
+            started_ms,
+            lines: recorder.record(&engine, &step).to_vec(),
+            records: 1,
+            head: recorder.head(),
+            standing: Standing::Running,
+            origin,
+        };
+        let lease = self.equipment.store.create(beginning).await?;
+        let face = self.face(&run);
+        let handle = RunHandle::new(Arc::clone(self), Arc::clone(&face));
+        let mut seat = face.seat.lock().await;
+        let seated = Seated { engine, recorder, lease, started_ms, progress: None };
+        *seat = self.spawn(seated, First::Step(step), Vec::new(), &face, busy, permit);
+        drop(seat);
+        Ok(handle)
+    }
+
+    pub(super) async fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        // The semaphore is never closed.
+        Arc::clone(&self.permits).acquire_owned().await.ok()
+    }
+
+    /// Makes sure that a run which can go on is driven.
+    pub(super) async fn attach(self: &Arc<Self>, run: &RunId) -> Result<Arc<Face>, Error> {
+        let face = self.face(run);
+        let mut seat = face.seat.lock().await;
+        if matches!(*seat, Seat::Empty) {
+            let seated = self.seat(&face, Vec::new()).await;
+            match seated {
+                Ok(taken) => *seat = taken,
+                Err(error) => {
+                    drop(seat);
+                    self.forget(&face);
+                    return Err(error);
+                }
+            }
+        }
+        drop(seat);
+        Ok(face)
+    }
+
+    /// Reports something from outside to a run: to its driver here, to a new driver, or through the store to the
+    /// session that drives it.
+    pub(super) async fn report(self: &Arc<Self>, run: &RunId, input: Input) -> Result<(), Error> {
+        let face = self.face(run);
+        loop {
+            let (reply, answer) = oneshot::channel();
+            let command = Command { input: input.clone(), reply, busy: self.equipment.clock.busy() };
+            let mut seat = face.seat.lock().await;
+            match &*seat {
+                Seat::Taken(desk) => {
+                    let desk = desk.clone();
+                    drop(seat);
+                    // A driver that has just stopped takes nothing: then the answer is lost, and asked for again.
+                    let _ = desk.send(command).await;
+                }
+                Seat::Empty => match self.seat(&face, vec![command]).await {
+                    Ok(taken) => {
+                        *seat = taken;
+                        drop(seat);
+                    }
+                    Err(error) => {
+                        drop(seat);
+                        self.forget(&face);
+                        let Error::Execution(Trouble::Driven { .. }) = error else { return Err(error) };
+                        return requests::ask(self, run, &input).await;
+                    }
+                },
+            }
+            match answer.await {
+                Ok(answer) => return answer.map_err(|refusal| Trouble::Refused(refusal).into()),
+                Err(_) => {
+                    if let Standpoint::Broken(error) = face.standpoint() {
+                        return Err(error);
+                    }
+                    tokio::task::yield_now().await;
+                }
+            }
+        }
+    }
+
+    /// Gives a run its driver. `commands` are at its desk before it begins.
+    pub(super) fn spawn(
+        self: &Arc<Self>,
+        seated: Seated,
+        first: First,
+        commands: Vec<Command>,
+        face: &Arc<Face>,
+        busy: Busy,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> Seat {
+        let (desk, orders) = mpsc::channel(COMMANDS_MAX.max(commands.len()));
+        for command in commands {
+            // There is room for all of them.
+            let _ = desk.try_send(command);
+        }
+        self.wake_up();
+        self.alarms.clear(&face.run);
+        face.stand(Standpoint::Driven);
+        let model = seated.engine.spec().map(|spec| spec.model.name.clone()).unwrap_or_default();
+        let span = self.equipment.traces.invoke_agent(&face.run, &model);
+        let mut driver = Driver::new(self.equipment.clone(), seated, orders, Arc::clone(face));
+        let (shared, face) = (Arc::clone(self), Arc::clone(face));
+        let work = async move {
+            let driven = caught(driver.drive(first, busy)).await;
+            let (stop, busy) = driven.unwrap_or_else(|panic| {
+                tracing::error!(run = %face.run, panic, "a store, a clock or the engine panicked");
+                (Stop::Broken(Trouble::Stopped(face.run.clone()).into()), shared.equipment.clock.busy())
+            });
+            shared.stopped(stop, driver, &face).await;
+            drop((busy, permit));
+        };
+        tokio::spawn(work.instrument(span));
+        Seat::Taken(desk)
+    }
+
+    /// A driver has stopped: the run is given back, and then its holders learn of it.
+    async fn stopped(self: &Arc<Self>, stop: Stop, driver: Driver, face: &Arc<Face>) {
+        let mut seat = face.seat.lock().await;
+        let lease = driver.into_lease();
+        let standpoint = match stop {
+            Stop::Died => Some(Standpoint::Broken(Trouble::Stopped(face.run.clone()).into())),
+            Stop::Ended => None,
+            Stop::Parked { due_ms, questions } => {
+                if let Some(due_ms) = due_ms {
+                    self.set_alarm(&face.run, due_ms);
+                }
+                Some(Standpoint::Awaiting(questions.into()))
+            }
+            Stop::Broken(error) => Some(Standpoint::Broken(error)),
+        };
+        if let Err(error) = self.equipment.store.release(lease).await {
+            tracing::warn!(run = %face.run, %error, "a run could not be given back; it is free when this process ends");
+        }
+        if let Some(standpoint) = standpoint {
+            face.stand(standpoint);
+        }
+        *seat = Seat::Empty;
+        drop(seat);
+        self.forget(face);
+    }
+
+    /// Whether any run is held or driven here.
+    pub(super) fn is_idle(&self) -> bool {
+        self.faces().is_empty()
+    }
+
+    /// Starts, once, what a runtime does beside its runs.
+    fn wake_up(self: &Arc<Self>) {
+        self.awake.call_once(|| {
+            if self.rings {
+                let clock = Arc::clone(&self.equipment.clock);
+                tokio::spawn(alarms::ring(Arc::clone(&self.alarms), clock, Arc::downgrade(self)));
+            }
+            tokio::spawn(requests::serve(Arc::downgrade(self)));
+        });
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.alarms.close();
+    }
+}

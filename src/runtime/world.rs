@@ -1,0 +1,62 @@
+//! What performs effects: the ports, or a script in their place. The driver knows nothing else of the world.
+
+use futures_util::future::BoxFuture;
+
+use crate::engine::{Engine, Request};
+use crate::vocabulary::input::{Input, LiveTool};
+
+/// Performs effects and reports what came of them.
+pub(crate) trait World: Send + Sync + 'static {
+    /// Begins to perform an effect. Dropping the report gives it up.
+    fn perform(&self, engine: &Engine, effect: &Request) -> Performed;
+
+    /// What the tools declare now.
+    fn live(&self, engine: &Engine) -> BoxFuture<'static, Vec<LiveTool>>;
+
+    /// What comes between a stored record and this effect of it. Only a script interrupts.
+    fn before(&self, _effect: &Request) -> Vec<Interruption> {
+        Vec::new()
+    }
+
+    /// Whether something may come between the record that wants a wave dispatched and its dispatch. If not, both
+    /// are made durable at once.
+    fn interrupts_dispatch(&self) -> bool {
+        false
+    }
+
+    /// When else something comes in between: moments in milliseconds since the run started.
+    fn moments(&self) -> Vec<Moment> {
+        Vec::new()
+    }
+
+    /// Such a moment has come.
+    fn strike(&self, _moment: Moment) -> Option<Interruption> {
+        None
+    }
+}
+
+/// What became of an effect.
+pub(crate) enum Performed {
+    /// It is under way, and reports.
+    Reports(BoxFuture<'static, Input>),
+    /// It was handed on; who answers it comes from outside, or nobody does.
+    HandedOn,
+}
+
+/// A moment at which something comes in between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Moment {
+    /// Its name.
+    pub(crate) index: usize,
+    /// Milliseconds since the run started.
+    pub(crate) at_ms: u64,
+}
+
+/// What comes in between.
+#[derive(Debug)]
+pub(crate) enum Interruption {
+    /// A report from outside.
+    Report(Input),
+    /// The process dies.
+    Death,
+}
