@@ -26,17 +26,21 @@ pub type Stored<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 /// Where records become durable. One value is one session: what it claims is its own until it gives it back
 /// or dies.
 pub trait Store: Send + Sync + 'static {
-    /// Begins a history, durably, and claims its run.
+    /// Begins a history, durably, and claims its run. The same first records again, as long as this session
+    /// holds that first claim, are the old lease.
     ///
     /// # Errors
-    /// `RunExists` when the store has the run already, else the medium's fault.
+    /// `RunExists` when the store has the run already, `Malformed` when its records are not whole lines, else
+    /// the medium's fault.
     fn create(&self, beginning: Beginning) -> Stored<'_, Lease>;
 
-    /// Makes records durable, all of them or none.
+    /// Makes records durable, all of them or none. Records that are there already are compared; those behind
+    /// them are stored.
     ///
     /// # Errors
     /// `Fenced` when somebody claimed the run since, `Conflict` and `Gap` when they do not continue the history,
-    /// else the medium's fault. Then nothing of them is stored, unless an earlier try had stored all.
+    /// `Malformed` when they are not whole lines, else the medium's fault. Then nothing of them is stored,
+    /// unless an earlier try had stored all.
     fn append(&self, append: Append) -> Stored<'_, ()>;
 
     /// Claims a run: from now on only appends under the new epoch are accepted.
@@ -73,7 +77,7 @@ pub trait Store: Send + Sync + 'static {
     /// The requests for runs that this session drives, oldest first, until they are answered.
     fn posted(&self) -> Stored<'_, Vec<Posted>>;
 
-    /// Answers a request.
+    /// Answers a request. The first answer stays; one to a request that is forgotten does nothing.
     fn answer(&self, request: RequestId, answer: Vec<u8>) -> Stored<'_, ()>;
 
     /// The answer to a request, once there is one. It is then forgotten.
@@ -200,11 +204,41 @@ pub enum Filter {
     /// Runs that need a driver: work was under way, or a release was not delivered, and no living session
     /// drives them.
     Lost,
-    /// Runs that await, driven by nobody, whose timer is due at that wall time or before.
+    /// Runs that await, driven by no living session, whose timer is due at that wall time or before.
     Due {
         /// Milliseconds since 1970.
         now_ms: u64,
     },
+}
+
+impl Filter {
+    /// Whether a run passes.
+    #[must_use]
+    pub const fn takes(self, listed: &Listed) -> bool {
+        let driven = matches!(listed.owner, Owner::Living { .. });
+        match (self, listed.standing) {
+            (Self::All, _) => true,
+            (Self::Lost, Standing::Running | Standing::Ended { delivered: false, .. }) => !driven,
+            (Self::Due { now_ms }, Standing::Awaiting { due_ms: Some(due_ms) }) => !driven && due_ms <= now_ms,
+            (Self::Lost, Standing::Awaiting { .. } | Standing::Ended { delivered: true, .. })
+            | (Self::Due { .. }, Standing::Running | Standing::Awaiting { due_ms: None } | Standing::Ended { .. }) => {
+                false
+            }
+        }
+    }
+}
+
+/// Whether these bytes are that many whole lines, one at least. Every store asks before it stores.
+///
+/// # Errors
+/// `Malformed` when they are not.
+pub fn whole_lines(run: &RunId, lines: &[u8], records: u64) -> Result<(), StoreError> {
+    let ends = lines.iter().filter(|byte| **byte == b'\n').count() as u64;
+    if ends > 0 && ends == records && lines.ends_with(b"\n") {
+        Ok(())
+    } else {
+        Err(StoreError::Malformed { run: run.clone(), records })
+    }
 }
 
 /// A request's name in its store.
@@ -270,6 +304,14 @@ pub enum StoreError {
         records: u64,
         /// The place that was asked for.
         seq: u64,
+    },
+    /// What was to be stored is not as many whole lines as was said, or is nothing.
+    #[error("what was to be stored for run {run} is not {records} whole lines")]
+    Malformed {
+        /// The run.
+        run: RunId,
+        /// How many there should be.
+        records: u64,
     },
     /// The medium failed.
     #[error("{place}: {fault}: {reason}")]
