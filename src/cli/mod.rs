@@ -5,9 +5,14 @@ mod diagram;
 mod ending;
 mod exit;
 mod histories;
+mod origin;
 mod output;
+mod performance;
+mod place;
+mod release;
 mod replay;
 mod run;
+mod screen;
 mod simulate;
 mod staging;
 mod table;
@@ -48,6 +53,13 @@ enum Command {
     Diagram(diagram::Arguments),
 }
 
+/// Runs a command that drives runs.
+fn block_on(command: impl Future<Output = Result<Exit, Problem>>) -> Result<Exit, Problem> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Problem::new(Exit::Unexpected, format!("no event loop: {error}")))?;
+    runtime.block_on(command)
+}
+
 /// Runs the command that the process was started with.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -62,7 +74,7 @@ pub fn main() -> ExitCode {
     };
     let json = arguments.json;
     let result = match arguments.command {
-        Command::Run(arguments) => run::run(&arguments, json),
+        Command::Run(arguments) => block_on(run::run(&arguments, json)),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments, json),
         Command::Table(arguments) => table::run(&arguments, json),

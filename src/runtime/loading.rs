@@ -45,21 +45,18 @@ impl Shared {
             }
         };
         let told = usize::try_from(face.told()).unwrap_or(usize::MAX);
-        face.tell(loaded.events.into_iter().skip(told).collect());
-        let first = match (loaded.tail, needs_recovery(&loaded.engine)) {
-            (Some(tail), _) => First::Report(tail.repair()),
-            (None, false) => First::Wait,
-            (None, true) => {
-                let epoch = lease.epoch.max(loaded.engine.decider().epoch().saturating_add(1));
-                let tools = self.equipment.world.live(&loaded.engine).await;
-                First::Report(Input::RunRecovered { epoch, tools })
-            }
-        };
+        face.tell(loaded.events.iter().skip(told).cloned().collect());
+        let Loaded { engine, recorder, tail, progress, .. } = loaded;
+        let mut reports: Vec<Input> = tail.iter().map(Tail::repair).collect();
+        if needs_recovery(&engine) {
+            let epoch = lease.epoch.max(engine.decider().epoch().saturating_add(1));
+            let tools = self.equipment.world.live(&engine).await;
+            reports.push(Input::RunRecovered { epoch, tools });
+        }
         let mut orders = commands;
         orders.extend(requests::waiting(self, &face.run).await?);
-        let Loaded { engine, recorder, progress, .. } = Loaded { tail: None, events: Vec::new(), ..loaded };
         let seated = Seated { engine, recorder, lease, started_ms: known.started_ms, progress };
-        Ok(self.spawn(seated, first, orders, face, busy, permit))
+        Ok(self.spawn(seated, First::Reports(reports), orders, face, busy, permit))
     }
 
     async fn give_back(&self, lease: Lease) {

@@ -14,6 +14,8 @@ mod attacks;
 mod attacks_on_bounds;
 #[cfg(feature = "testkit")]
 mod audit;
+#[cfg(feature = "cli")]
+mod breaking;
 #[cfg(feature = "testkit")]
 mod cases;
 #[cfg(feature = "testkit")]
@@ -40,6 +42,8 @@ mod run_command;
 mod scenarios;
 #[cfg(feature = "cli")]
 mod shared;
+#[cfg(feature = "cli")]
+mod stage;
 #[cfg(feature = "cli")]
 mod transcript_reader;
 #[cfg(feature = "cli")]

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use super::clock::{Busy, Clock};
-use super::event::{Question, events, question};
+use super::event::{events, question};
 use super::execution::{Error, Trouble};
-use super::face::{Command, Ended, Face, Standpoint};
+use super::face::{Command, Ended, Face, Standpoint, Waiting};
 use super::store::{Append, Lease, Standing, Store, StoreError};
 use super::trace::Traces;
 use super::witness::Witness;
@@ -59,6 +59,8 @@ pub(super) struct Driver {
     desk: mpsc::Receiver<Command>,
     face: Arc<Face>,
     progress: Option<Progress>,
+    /// Whether the person who is asked will not answer, so that the run waits for its timers here.
+    unheard: bool,
 }
 
 /// Why a driver stopped.
@@ -66,8 +68,8 @@ pub(super) struct Driver {
 pub(super) enum Stop {
     /// The run has ended, and its reader has taken the release or is gone.
     Ended,
-    /// Only a person or a timer can move the run: when the next timer is due, in wall time.
-    Parked { due_ms: Option<u64>, questions: Vec<Question> },
+    /// Only a person or a timer can move the run.
+    Parked(Waiting),
     /// It could not go on. What is stored is whole.
     Broken(Error),
     /// A script let the process die.
@@ -88,7 +90,7 @@ impl Driver {
         let flight = Flight::new(Arc::clone(&equipment.clock));
         let Seated { engine, recorder, lease, started_ms, progress } = run;
         let queue = VecDeque::new();
-        Self { equipment, engine, recorder, lease, started_ms, flight, queue, desk, face, progress }
+        Self { equipment, engine, recorder, lease, started_ms, flight, queue, desk, face, progress, unheard: false }
     }
 
     /// Gives the lease back when the driver has stopped.
@@ -131,29 +133,30 @@ impl Driver {
         }
         match first {
             First::Step(step) => self.committed(vec![step]),
-            First::Report(input) => {
-                self.arm();
+            First::Reports(inputs) => {
                 let now_ms = self.equipment.clock.now_ms();
-                return self.report(input, now_ms).await;
-            }
-            First::Wait => {
-                self.arm();
+                let recovered = inputs.iter().any(|input| matches!(input, Input::RunRecovered { .. }));
+                if !recovered && self.engine.ending().is_none() && !self.ask_again() {
+                    return Ok(Some(self.died(now_ms)));
+                }
+                for input in inputs {
+                    if let Some(stop) = self.report(input, now_ms).await? {
+                        return Ok(Some(stop));
+                    }
+                }
                 self.show_end();
                 Ok(None)
             }
         }
     }
 
-    /// Arms the timers of a run that was loaded. Those of a recovered run are armed by its effects.
-    fn arm(&mut self) {
-        if let Some(due_ms) = self.deadline_ms().filter(|_| self.engine.ending().is_none()) {
+    /// A run that waits for a person lost nothing: its timers are armed, and the person is asked under the same
+    /// id. What else was lost is asked for by the step that recovers it. False when the process dies before.
+    fn ask_again(&mut self) -> bool {
+        if let Some(due_ms) = self.deadline_ms() {
             self.flight.timer(TimerKind::Deadline, "run", self.wall(due_ms));
         }
-        for effect in self.engine.outstanding() {
-            if let Effect::StartTimer { kind, of, due_ms } = &effect {
-                self.flight.timer(*kind, of, self.wall(*due_ms));
-            }
-        }
+        self.engine.outstanding().iter().all(|effect| self.perform(effect))
     }
 
     /// The run's deadline in its own time, while it runs.
@@ -175,12 +178,17 @@ impl Driver {
             return None;
         }
         if self.engine.ending().is_some() {
+            self.face.hush();
             return self.engine.decider().is_delivered().then_some(Stop::Ended);
         }
         if let Some(due_ms) = self.awaits_only_people() {
+            if self.unheard {
+                return None;
+            }
             let over = due_ms.is_some_and(|due_ms| due_ms <= self.equipment.clock.now_ms());
-            return (!over).then(|| Stop::Parked { due_ms, questions: self.questions() });
+            return (!over).then(|| Stop::Parked(self.waiting(due_ms)));
         }
+        self.unheard = false;
         if self.flight.is_empty() {
             // An effect that nobody performs: fail closed instead of waiting for ever (SPEC 13.I11).
             let origin = "nothing is under way any more".to_owned();
@@ -215,8 +223,9 @@ impl Driver {
         Some(due_ms.map(|due_ms| self.wall(due_ms)))
     }
 
-    fn questions(&self) -> Vec<Question> {
-        self.engine.outstanding().iter().filter_map(|effect| question(&self.engine, effect)).collect()
+    fn waiting(&self, due_ms: Option<u64>) -> Waiting {
+        let questions = self.engine.outstanding().iter().filter_map(|effect| question(&self.engine, effect)).collect();
+        Waiting { questions, due_ms, spent: self.engine.ledger().cloned().unwrap_or_default() }
     }
 
     /// Waits for what comes next. Nobody's time stands still meanwhile.
@@ -429,7 +438,7 @@ impl Driver {
         match effect {
             Effect::StartTimer { kind, of, due_ms } => self.flight.timer(*kind, of, self.wall(*due_ms)),
             Effect::DispatchTools { calls } => self.enqueue(Input::ToolsDispatched { calls: calls.clone() }),
-            Effect::AbortInFlight => self.flight.abort(),
+            Effect::AbortInFlight if self.equipment.world.gives_up() => self.flight.abort(),
             Effect::Publish { .. } => self.show_end(),
             Effect::ResolveEnvironment
             | Effect::CallModel { .. }
@@ -440,10 +449,13 @@ impl Driver {
             | Effect::DenyNested { .. }
             | Effect::AwaitDecision { .. }
             | Effect::ReconcileTool { .. }
-            | Effect::JudgeSemantics { .. } => {}
+            | Effect::JudgeSemantics { .. }
+            | Effect::AbortInFlight => {}
         }
-        if let Performed::Reports(report) = self.equipment.world.perform(&self.engine, effect) {
-            self.flight.report(report);
+        match self.equipment.world.perform(&self.engine, effect) {
+            Performed::Reports(report) => self.flight.report(report),
+            Performed::HandedOn => {}
+            Performed::Unheard => self.unheard = true,
         }
         true
     }
@@ -474,10 +486,9 @@ impl Driver {
 pub(super) enum First {
     /// The run was just created: this is its first step, durable already.
     Step(Step),
-    /// The run was loaded, and this is to be reported first.
-    Report(Input),
-    /// The run was loaded, and waits for a person or for its reader.
-    Wait,
+    /// The run was loaded, and this is to be reported first. Without a recovery it waits for a person or its
+    /// reader, or has no more to do.
+    Reports(Vec<Input>),
 }
 
 enum Next {
