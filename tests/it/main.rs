@@ -42,8 +42,12 @@ mod run_command;
 mod scenarios;
 #[cfg(feature = "cli")]
 mod shared;
+#[cfg(all(feature = "sqlite", unix))]
+mod sqlite;
 #[cfg(feature = "cli")]
 mod stage;
+#[cfg(all(feature = "runtime", feature = "testkit"))]
+mod stores;
 #[cfg(feature = "cli")]
 mod transcript_reader;
 #[cfg(feature = "cli")]
