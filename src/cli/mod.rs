@@ -1,17 +1,29 @@
 //! The command line: arguments, rendering, exit codes (SPEC 14). Results go to standard output, everything
 //! else to standard error.
 
+mod anchor;
+mod completions;
 mod diagram;
 mod ending;
 mod exit;
+mod export;
 mod histories;
+mod import;
 mod output;
+mod place;
+mod questions;
 mod replay;
 mod run;
+mod runs;
+mod show;
 mod simulate;
+mod source;
 mod staging;
+mod stepped;
+mod subject;
 mod table;
 mod timeline;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -46,6 +58,20 @@ enum Command {
     Table(table::Arguments),
     /// Draws the graph of a machine, from the code.
     Diagram(diagram::Arguments),
+    /// Lists the runs of the store.
+    Runs(runs::Arguments),
+    /// Shows what happened in a run, and what it waits for.
+    Show(show::Arguments),
+    /// Gives a history out of the store, whole or redacted.
+    Export(export::Arguments),
+    /// Takes histories into the store, verified.
+    Import(import::Arguments),
+    /// Gives the heads of runs, to be kept where the store cannot reach.
+    Anchor(anchor::Arguments),
+    /// Verifies files by their chain, or the store by replay or against anchors.
+    Verify(verify::Arguments),
+    /// Prints what a shell completes.
+    Completions(completions::Arguments),
 }
 
 /// Runs the command that the process was started with.
@@ -67,6 +93,13 @@ pub fn main() -> ExitCode {
         Command::Replay(arguments) => replay::run(&arguments, json),
         Command::Table(arguments) => table::run(&arguments, json),
         Command::Diagram(arguments) => diagram::run(&arguments, json),
+        Command::Runs(arguments) => runs::run(&arguments, json),
+        Command::Show(arguments) => show::run(&arguments, json),
+        Command::Export(arguments) => export::run(&arguments, json),
+        Command::Import(arguments) => import::run(&arguments, json),
+        Command::Anchor(arguments) => anchor::run(&arguments),
+        Command::Verify(arguments) => verify::run(&arguments, json),
+        Command::Completions(arguments) => completions::run(&arguments, json),
     };
     result.unwrap_or_else(Problem::report).into()
 }

@@ -40,7 +40,8 @@ impl Timeline {
         }
     }
 
-    fn step(&mut self, step: &Step, engine: &Engine, out: &mut impl Write) -> io::Result<()> {
+    /// Shows one step.
+    pub(crate) fn step(&mut self, step: &Step, engine: &Engine, out: &mut impl Write) -> io::Result<()> {
         for message in &step.messages {
             if let Message::Assistant { calls, .. } = &**message {
                 self.tools.extend(calls.iter().map(|call| (call.call, tool_name(&call.request.name, engine))));

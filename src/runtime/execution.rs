@@ -99,6 +99,7 @@ impl From<StoreError> for Error {
             | StoreError::Fenced { .. }
             | StoreError::Conflict { .. }
             | StoreError::Gap { .. }
+            | StoreError::Malformed { .. }
             | StoreError::Medium { .. } => Self::Commit(error),
         }
     }

@@ -20,6 +20,7 @@ mod loading;
 pub mod ports;
 mod requests;
 mod shared;
+mod standing;
 pub mod store;
 mod trace;
 mod virtual_clock;

@@ -1,0 +1,63 @@
+//! What a run waits for, and what to type next (SPEC 7.8, 14).
+
+use serde::Serialize;
+
+use crate::engine::Engine;
+use crate::runtime::Question;
+use crate::vocabulary::effect::Effect;
+use crate::vocabulary::ids::{OperationId, RunId, Ticket, ToolCallId};
+
+/// The questions that people have to answer, in the order in which they were asked.
+pub(crate) fn open(engine: &Engine) -> Vec<Question> {
+    let tool = |call| engine.plan(call).map(|plan| plan.tool.name.clone());
+    let mut questions = Vec::new();
+    for effect in engine.outstanding() {
+        if let Effect::AwaitDecision { ticket, call } = effect {
+            questions.push(Question::Decision { ticket, call, tool: tool(call) });
+        } else if let Effect::ReconcileTool { call, operation_id } = effect {
+            questions.push(Question::Reconciliation { call, operation_id, tool: tool(call) });
+        }
+    }
+    questions
+}
+
+/// A question as a person reads it, with the two things that can be typed next: to see it, and to answer it.
+pub(crate) fn lines(run: &RunId, question: &Question) -> [String; 3] {
+    match question {
+        Question::Decision { ticket, call, tool } => [
+            format!("may {} run? ticket {ticket}", called(tool.as_deref(), *call)),
+            format!("portcullis show {run} --ticket {ticket}"),
+            format!("portcullis decide {run} {ticket} allow|deny"),
+        ],
+        Question::Reconciliation { call, operation_id, tool } => [
+            format!("what did {} do? operation {operation_id}", called(tool.as_deref(), *call)),
+            format!("portcullis show {run} --call {call}"),
+            format!("portcullis reconcile {run} {call} applied|not-applied|unknown"),
+        ],
+    }
+}
+
+fn called(tool: Option<&str>, call: ToolCallId) -> String {
+    tool.map_or_else(|| call.to_string(), |tool| format!("{tool} ({call})"))
+}
+
+/// A question as `--json` shows it.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum QuestionLine<'a> {
+    /// May this call run?
+    Decision { ticket: &'a Ticket, call: ToolCallId, tool: Option<&'a str> },
+    /// What did it do?
+    Reconciliation { call: ToolCallId, operation_id: &'a OperationId, tool: Option<&'a str> },
+}
+
+impl<'a> From<&'a Question> for QuestionLine<'a> {
+    fn from(question: &'a Question) -> Self {
+        match question {
+            Question::Decision { ticket, call, tool } => Self::Decision { ticket, call: *call, tool: tool.as_deref() },
+            Question::Reconciliation { call, operation_id, tool } => {
+                Self::Reconciliation { call: *call, operation_id, tool: tool.as_deref() }
+            }
+        }
+    }
+}
