@@ -26,6 +26,11 @@ impl Place {
         self.store.clone().or_else(named).unwrap_or_else(|| PathBuf::from(USUAL))
     }
 
+    /// The option as it has to be typed again, with a space before it; empty when it was not given.
+    pub(crate) fn again(&self) -> String {
+        self.store.as_ref().map(|path| format!(" --store {}", quoted(&path.display().to_string()))).unwrap_or_default()
+    }
+
     /// Opens it for reading only. Nothing is made.
     pub(crate) fn read(&self) -> Result<SqliteStore, Problem> {
         SqliteStore::open_read_only(self.path()).map_err(|error| refused(&error))
@@ -40,6 +45,16 @@ impl Place {
     /// Opens it for writing, and makes it when there is none.
     pub(crate) fn make(&self) -> Result<SqliteStore, Problem> {
         SqliteStore::create_or_open(self.path()).map_err(|error| refused(&error))
+    }
+}
+
+/// A word as a shell reads it back.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-' | '/' | ':' | '@');
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 

@@ -21,19 +21,33 @@ pub(crate) fn open(engine: &Engine) -> Vec<Question> {
     questions
 }
 
-/// A question as a person reads it, with the two things that can be typed next: to see it, and to answer it.
-pub(crate) fn lines(run: &RunId, question: &Question) -> [String; 3] {
+/// A question as a person reads it.
+pub(crate) fn asked(question: &Question) -> String {
     match question {
-        Question::Decision { ticket, call, tool } => [
-            format!("may {} run? ticket {ticket}", called(tool.as_deref(), *call)),
-            format!("portcullis show {run} --ticket {ticket}"),
-            format!("portcullis decide {run} {ticket} allow|deny"),
-        ],
-        Question::Reconciliation { call, operation_id, tool } => [
-            format!("what did {} do? operation {operation_id}", called(tool.as_deref(), *call)),
-            format!("portcullis show {run} --call {call}"),
-            format!("portcullis reconcile {run} {call} applied|not-applied|unknown"),
-        ],
+        Question::Decision { ticket, call, tool } => {
+            format!("may {} run? ticket {ticket}", called(tool.as_deref(), *call))
+        }
+        Question::Reconciliation { call, operation_id, tool } => {
+            format!("what did {} do? operation {operation_id}", called(tool.as_deref(), *call))
+        }
+    }
+}
+
+/// What to type to see what it is about. `history` is the run or the file, as a shell reads it, with its options.
+pub(crate) fn see(history: &str, question: &Question) -> String {
+    match question {
+        Question::Decision { ticket, .. } => format!("portcullis show {history} --ticket {ticket}"),
+        Question::Reconciliation { call, .. } => format!("portcullis show {history} --call {call}"),
+    }
+}
+
+/// What to type to answer it. `store` is the option that names the store, if one was given.
+pub(crate) fn answer(run: &RunId, question: &Question, store: &str) -> String {
+    match question {
+        Question::Decision { ticket, .. } => format!("portcullis decide {run} {ticket} allow|deny{store}"),
+        Question::Reconciliation { call, .. } => {
+            format!("portcullis reconcile {run} {call} applied|not-applied|unknown{store}")
+        }
     }
 }
 

@@ -7,13 +7,13 @@ use serde::Serialize;
 use super::ending::{EndingLine, OpenLine, describe};
 use super::exit::{Exit, Problem, printable};
 use super::output::Output;
-use super::place::Place;
+use super::place::{Place, quoted};
 use super::questions::{self, QuestionLine};
 use super::source::Source;
 use super::stepped::{Stepped, agrees, progress, step_through};
 use super::subject::{self, Wanted};
 use super::timeline::Timeline;
-use crate::engine::{Engine, Step};
+use crate::engine::Step;
 use crate::history::Tail;
 use crate::runtime::Question;
 use crate::runtime::store::{Listed, Owner, Standing};
@@ -67,7 +67,8 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
     if json {
         out.json(&Shown::new(&stepped, &open))?;
     } else {
-        end(&name, &stepped, listed.as_ref(), &open, &mut out)?;
+        let kept = Kept { name: &name, listed: listed.as_ref(), store: arguments.place.again() };
+        kept.end(&stepped, &open, &mut out)?;
     }
     out.finish()?;
     Ok(exit(&stepped))
@@ -84,57 +85,67 @@ fn exit(stepped: &Stepped) -> Exit {
     }
 }
 
-/// The ending, or what is waited for and what to type next.
-fn end(
-    name: &str,
-    stepped: &Stepped,
-    listed: Option<&Listed>,
-    open: &[Question],
-    out: &mut impl Write,
-) -> Result<(), Problem> {
-    let mut say = |line: &str| writeln!(out, "{}", printable(line));
-    match stepped.engine.ending() {
-        Some(ending) => say(&describe(ending))?,
-        None if open.is_empty() => say("open: the run has not ended")?,
-        None => say("open: the run awaits a person")?,
-    }
-    for question in open {
-        let [asked, see, answer] = questions::lines(&stepped.run, question);
-        say(&format!("  {asked}"))?;
-        say(&format!("    {see}"))?;
-        say(&format!("    {answer}"))?;
-    }
-    if let Some(Tail { bytes, offset, .. }) = &stepped.tail {
-        say(&format!("the last line is cut ({bytes} bytes from byte {offset}): what it held is not known"))?;
-    }
-    if let Some(line) = next(name, &stepped.engine, &stepped.run, listed, open) {
-        say(&line)?;
-    }
-    say(&format!("{} records, head {}", stepped.records, stepped.head))?;
-    Ok(())
+/// Where a history is kept, for what to type next.
+struct Kept<'a> {
+    name: &'a str,
+    listed: Option<&'a Listed>,
+    /// The option that names the store.
+    store: String,
 }
 
-/// What can be done with a run that is not over.
-fn next(
-    name: &str,
-    engine: &Engine,
-    run: &crate::vocabulary::ids::RunId,
-    listed: Option<&Listed>,
-    open: &[Question],
-) -> Option<String> {
-    let undelivered = engine.ending().is_some() && !engine.decider().is_delivered();
-    let stuck = engine.ending().is_none() && open.is_empty();
-    let state = if undelivered { "the release has no receipt yet" } else { "its work was under way" };
-    match listed.map(|listed| &listed.owner) {
-        None if engine.ending().is_none() => {
-            Some(format!("this is a file: it can go on after `portcullis import {name}`"))
+impl Kept<'_> {
+    /// The ending, or what is waited for and what to type next.
+    fn end(&self, stepped: &Stepped, open: &[Question], out: &mut impl Write) -> Result<(), Problem> {
+        let mut say = |line: &str| writeln!(out, "{}", printable(line));
+        match stepped.engine.ending() {
+            Some(ending) => say(&describe(ending))?,
+            None if open.is_empty() => say("open: the run has not ended")?,
+            None => say("open: the run awaits a person")?,
         }
-        None => undelivered.then(|| state.to_owned()),
-        Some(Owner::Living { name }) if undelivered || stuck => Some(format!("{state}: {name} drives it")),
-        Some(Owner::Nobody | Owner::Dead { .. }) if undelivered || stuck => {
-            Some(format!("{state}, and nobody drives it: portcullis resume {run}"))
+        for question in open {
+            say(&format!("  {}", questions::asked(question)))?;
+            say(&format!("    {}", questions::see(&self.typed(), question)))?;
+            if self.listed.is_some() {
+                say(&format!("    {}", questions::answer(&stepped.run, question, &self.store)))?;
+            }
         }
-        Some(Owner::Nobody | Owner::Living { .. } | Owner::Dead { .. }) => None,
+        if let Some(Tail { bytes, offset, .. }) = &stepped.tail {
+            say(&format!("the last line is cut ({bytes} bytes from byte {offset}): what it held is not known"))?;
+        }
+        if let Some(line) = self.next(stepped, open) {
+            say(&line)?;
+        }
+        say(&format!("{} records, head {}", stepped.records, stepped.head))?;
+        Ok(())
+    }
+
+    /// The history as it has to be typed again.
+    fn typed(&self) -> String {
+        match self.listed {
+            Some(listed) => format!("{}{}", listed.run, self.store),
+            None => quoted(self.name),
+        }
+    }
+
+    /// What can be done with a run that is not over.
+    fn next(&self, stepped: &Stepped, open: &[Question]) -> Option<String> {
+        let ended = stepped.engine.ending().is_some();
+        let undelivered = ended && !stepped.engine.decider().is_delivered();
+        let state = match (undelivered, ended, open.is_empty()) {
+            (true, _, _) => "the release has no receipt yet",
+            (false, false, true) => "its work was under way",
+            (false, false, false) if self.listed.is_none() => "it waits",
+            (false, _, _) => return None,
+        };
+        let Some(listed) = self.listed else {
+            return Some(format!("{state}; this is a file, and goes on after `portcullis import {}`", self.typed()));
+        };
+        Some(match &listed.owner {
+            Owner::Living { name } => format!("{state}; {name} drives it"),
+            Owner::Nobody | Owner::Dead { .. } => {
+                format!("{state}, and nobody drives it: portcullis resume {}{}", stepped.run, self.store)
+            }
+        })
     }
 }
 
