@@ -11,6 +11,8 @@
 mod alarms;
 mod builder;
 pub mod clock;
+#[cfg(feature = "testkit")]
+pub mod conformance;
 mod driver;
 mod event;
 pub mod execution;

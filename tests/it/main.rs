@@ -40,6 +40,10 @@ mod run_command;
 mod scenarios;
 #[cfg(feature = "cli")]
 mod shared;
+#[cfg(all(feature = "sqlite", unix))]
+mod sqlite;
+#[cfg(all(feature = "runtime", feature = "testkit"))]
+mod stores;
 #[cfg(feature = "cli")]
 mod transcript_reader;
 #[cfg(feature = "cli")]

@@ -88,3 +88,27 @@ pub(crate) fn remembered(place: &'static str) -> proptest::test_runner::Config {
     let persistence = proptest::test_runner::FileFailurePersistence::Direct(place);
     proptest::test_runner::Config { failure_persistence: Some(Box::new(persistence)), ..Default::default() }
 }
+
+/// A folder that is removed when the test ends.
+#[cfg(feature = "runtime")]
+pub(crate) struct Scratch(PathBuf);
+
+#[cfg(feature = "runtime")]
+impl Scratch {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("portcullis-{name}-{}", std::process::id()));
+        std::fs::create_dir(&path).expect("a scratch folder can be made");
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+#[cfg(feature = "runtime")]
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::runtime::store::{
     Append, Beginning, Claim, Filter, Lease, Listed, Owner, Posted, RequestId, Standing, Store, StoreError, Stored,
-    whole_lines,
+    each_line, whole_lines,
 };
 use crate::vocabulary::digest::Digest;
 use crate::vocabulary::ids::RunId;
@@ -263,7 +263,7 @@ impl Data {
 }
 
 fn split(lines: &[u8]) -> Vec<Vec<u8>> {
-    lines.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
+    each_line(lines).map(<[u8]>::to_vec).collect()
 }
 
 fn name(session: u64) -> String {

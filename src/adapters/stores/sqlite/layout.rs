@@ -71,8 +71,18 @@ pub(super) enum Kind {
     Foreign,
 }
 
-/// What the file is, by its marks.
+/// What the file is, by its marks, all seen at one moment: somebody may be making it.
 pub(super) fn kind(connection: &Connection) -> rusqlite::Result<Kind> {
+    if !connection.is_autocommit() {
+        return marks(connection);
+    }
+    connection.execute_batch("BEGIN")?;
+    let kind = marks(connection);
+    connection.execute_batch("ROLLBACK")?;
+    kind
+}
+
+fn marks(connection: &Connection) -> rusqlite::Result<Kind> {
     let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i32>(0));
     let (application, version) = (number("application_id")?, number("user_version")?);
     if application == APPLICATION {

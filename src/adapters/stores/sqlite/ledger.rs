@@ -10,7 +10,7 @@ use super::fault::Trouble;
 use super::heads::{Head, Heads, Hold, Place, Updates};
 use super::owners::{self, Roll};
 use super::place;
-use crate::runtime::store::{Append, Beginning, Claim, Lease, RequestId, StoreError, whole_lines};
+use crate::runtime::store::{Append, Beginning, Claim, Lease, RequestId, StoreError, each_line, whole_lines};
 use crate::vocabulary::ids::RunId;
 
 /// The longest record, in bytes: SQLite takes rows of up to 10^9.
@@ -132,7 +132,7 @@ impl<'c> Ledger<'c> {
                 return Err(StoreError::Conflict { run: run.clone(), seq }.into());
             }
             let there = usize::try_from(end.records - seq).unwrap_or(usize::MAX);
-            let bytes = fresh.split_inclusive(|byte| *byte == b'\n').take(there).map(<[u8]>::len).sum();
+            let bytes = each_line(fresh).take(there).map(<[u8]>::len).sum();
             fresh = fresh.get(bytes..).unwrap_or_default();
             if fresh.is_empty() {
                 return Ok(());
@@ -198,9 +198,7 @@ impl<'c> Ledger<'c> {
     /// Nothing is written before its form is known to be good: a refusal leaves no trace.
     fn whole(&self, run: &RunId, lines: &[u8], records: u64) -> Result<(), Trouble> {
         whole_lines(run, lines, records)?;
-        if lines.len() > LINE_BYTES_MAX
-            && lines.split_inclusive(|byte| *byte == b'\n').any(|line| line.len() > LINE_BYTES_MAX)
-        {
+        if lines.len() > LINE_BYTES_MAX && each_line(lines).any(|line| line.len() > LINE_BYTES_MAX) {
             let reason = format!("a record of run {run} is longer than {LINE_BYTES_MAX} bytes, which no row holds");
             return Err(self.place.medium(crate::runtime::store::MediumFault::Unavailable, reason).into());
         }
@@ -210,7 +208,7 @@ impl<'c> Ledger<'c> {
     /// Writes lines behind the end of a run, and gives the position of the last.
     fn store(&mut self, end: End, lines: &[u8]) -> Result<i64, Trouble> {
         let mut before = end.last;
-        for (seq, line) in (signed(end.records)..).zip(lines.split_inclusive(|byte| *byte == b'\n')) {
+        for (seq, line) in (signed(end.records)..).zip(each_line(lines)) {
             let position = self.next;
             self.insert.execute(params![position, end.run, seq, before, line])?;
             self.next += 1;
@@ -222,7 +220,7 @@ impl<'c> Ledger<'c> {
     /// The first place at which what is stored from `seq` on and these lines differ, as far as both go.
     fn difference(&self, end: End, seq: u64, lines: &[u8]) -> Result<Option<u64>, Trouble> {
         let stored = chain::positions(self.connection, end, seq)?;
-        for ((place, position), line) in (seq..).zip(stored).zip(lines.split_inclusive(|byte| *byte == b'\n')) {
+        for ((place, position), line) in (seq..).zip(stored).zip(each_line(lines)) {
             if !chain::line(self.connection, position, |bytes| bytes == line)? {
                 return Ok(Some(place));
             }
