@@ -61,6 +61,11 @@ impl Problem {
         Self::new(exit, format!("{}: cannot be read: {error}", path.display()))
     }
 
+    /// Its exit code.
+    pub(crate) const fn exit(&self) -> Exit {
+        self.exit
+    }
+
     /// Says it on standard error and gives the exit code.
     pub(crate) fn report(self) -> Exit {
         eprintln!("portcullis: {}", printable(&self.message));
@@ -81,11 +86,13 @@ impl fmt::Display for Problem {
     }
 }
 
+/// Whether a character is a control or hides or reorders others; line ends are no exception.
+pub(crate) fn is_hidden(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{200B}'..='\u{200F}' | '\u{061C}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
+}
+
 /// Text from models, tools and files without control and bidirectional characters; line ends stay.
 pub(crate) fn printable(text: &str) -> String {
-    let hidden = |letter: char| {
-        (letter.is_control() && letter != '\n')
-            || matches!(letter, '\u{200E}' | '\u{200F}' | '\u{061C}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().map(|letter| if hidden(letter) { '\u{FFFD}' } else { letter }).collect()
+    text.chars().map(|letter| if letter != '\n' && is_hidden(letter) { '\u{FFFD}' } else { letter }).collect()
 }

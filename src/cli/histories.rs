@@ -34,6 +34,16 @@ impl Histories {
         Ok(histories)
     }
 
+    /// Opens one file that is no history, under the same rules.
+    pub(crate) fn beside(out: &Path) -> Result<HistoryFile, Problem> {
+        if out.is_dir() {
+            return Err(Problem::usage(format!("{}: is a folder; name a file in it", out.display())));
+        }
+        Self { out: out.to_owned(), folder: false, force: false }.check(out)?;
+        let unwritten = |error: io::Error| Problem::new(Exit::Persistence, format!("{}: {error}", out.display()));
+        HistoryFile::create(out.to_owned(), false).map_err(unwritten)
+    }
+
     fn place(&self, run: &RunId) -> PathBuf {
         if self.folder { self.out.join(format!("{run}.jsonl")) } else { self.out.clone() }
     }

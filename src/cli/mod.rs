@@ -1,22 +1,36 @@
 //! The command line: arguments, rendering, exit codes (SPEC 14). Results go to standard output, everything
 //! else to standard error.
 
+mod anchor;
+mod answer;
+mod carry_on;
+mod completions;
 mod diagram;
 mod ending;
 mod exit;
+mod export;
 mod histories;
+mod import;
 mod origin;
 mod output;
 mod performance;
 mod place;
+mod questions;
 mod release;
 mod replay;
+mod resume;
 mod run;
+mod runs;
 mod screen;
+mod show;
 mod simulate;
+mod source;
 mod staging;
+mod stepped;
+mod subject;
 mod table;
 mod timeline;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -43,6 +57,16 @@ struct Arguments {
 enum Command {
     /// Takes a run to its end, from a scenario or a recorded transcript.
     Run(run::Arguments),
+    /// Carries on a run whose driver died, or every such run.
+    Resume(resume::Resume),
+    /// Cancels a run, whoever drives it.
+    Cancel(answer::Cancel),
+    /// Says whether a call that waits for a person may run.
+    Decide(answer::Decide),
+    /// Says what an interrupted call did.
+    Reconcile(answer::Reconcile),
+    /// Carries on every run whose timer has come due.
+    Wake(resume::Wake),
     /// Feeds raw inputs to the engine, one JSON a line; one line out for each.
     Simulate(simulate::Arguments),
     /// Verifies histories: chain, steps and bytes.
@@ -51,6 +75,20 @@ enum Command {
     Table(table::Arguments),
     /// Draws the graph of a machine, from the code.
     Diagram(diagram::Arguments),
+    /// Lists the runs of the store.
+    Runs(runs::Arguments),
+    /// Shows what happened in a run, and what it waits for.
+    Show(show::Arguments),
+    /// Gives a history out of the store, whole or redacted.
+    Export(export::Arguments),
+    /// Takes histories into the store, verified.
+    Import(import::Arguments),
+    /// Gives the heads of runs, to be kept where the store cannot reach.
+    Anchor(anchor::Arguments),
+    /// Verifies files by their chain, or the store by replay or against anchors.
+    Verify(verify::Arguments),
+    /// Prints what a shell completes.
+    Completions(completions::Arguments),
 }
 
 /// Runs a command that drives runs.
@@ -75,10 +113,22 @@ pub fn main() -> ExitCode {
     let json = arguments.json;
     let result = match arguments.command {
         Command::Run(arguments) => block_on(run::run(&arguments, json)),
+        Command::Resume(arguments) => block_on(resume::resume(&arguments, json)),
+        Command::Cancel(arguments) => block_on(answer::cancel(&arguments, json)),
+        Command::Decide(arguments) => block_on(answer::decide(&arguments, json)),
+        Command::Reconcile(arguments) => block_on(answer::reconcile(&arguments, json)),
+        Command::Wake(arguments) => block_on(resume::wake(&arguments, json)),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments, json),
         Command::Table(arguments) => table::run(&arguments, json),
         Command::Diagram(arguments) => diagram::run(&arguments, json),
+        Command::Runs(arguments) => runs::run(&arguments, json),
+        Command::Show(arguments) => show::run(&arguments, json),
+        Command::Export(arguments) => export::run(&arguments, json),
+        Command::Import(arguments) => import::run(&arguments, json),
+        Command::Anchor(arguments) => anchor::run(&arguments),
+        Command::Verify(arguments) => verify::run(&arguments, json),
+        Command::Completions(arguments) => completions::run(&arguments, json),
     };
     result.unwrap_or_else(Problem::report).into()
 }

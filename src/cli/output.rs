@@ -22,6 +22,13 @@ impl<W: Write> Output<W> {
         Self { out, broken: None }
     }
 
+    /// Writes one value as a line of JSON.
+    pub(crate) fn json(&mut self, value: &impl serde::Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(value)?;
+        line.push(b'\n');
+        self.write_all(&line)
+    }
+
     /// Hands out what is left. A reader that has seen enough is no error: it must not turn the exit code of a
     /// failed run or a corrupt history into another one.
     ///

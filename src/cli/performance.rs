@@ -4,13 +4,14 @@ use std::path::Path;
 
 use super::ending::{EndingLine, OpenLine, describe, exit};
 use super::exit::{Exit, Problem, printable};
-use super::place::unusable;
+use super::place::refused;
+use super::questions;
 use super::release::released;
 use super::screen::Screen;
 use crate::adapters::scenario::{Expectation, Stage};
 use crate::runtime::execution::{Error, Trouble};
 use crate::runtime::store::Store;
-use crate::runtime::{Ended, Outcome, Question};
+use crate::runtime::{Ended, Outcome};
 use crate::vocabulary::ids::RunId;
 use crate::vocabulary::input::{CancelOrigin, Input};
 
@@ -77,7 +78,7 @@ pub(crate) fn failed(error: &Error) -> Problem {
 
 fn not_committed(error: &crate::runtime::store::StoreError) -> Problem {
     let message = crate::vocabulary::outcome::FailureCode::RunPersistenceFailed.safe_message();
-    let problem = unusable(error);
+    let problem = refused(error);
     Problem::new(Exit::Persistence, format!("{problem}. {message}"))
 }
 
@@ -89,7 +90,7 @@ pub(crate) async fn show(
     store: &dyn Store,
     option: &str,
 ) -> Result<(), Problem> {
-    let listed = store.find(run).await.map_err(|error| unusable(&error))?;
+    let listed = store.find(run).await.map_err(|error| refused(&error))?;
     let (records, head) =
         listed.map_or((0, crate::vocabulary::digest::Digest::ZERO), |listed| (listed.records, listed.head));
     match outcome {
@@ -108,27 +109,15 @@ pub(crate) async fn show(
                 return write_json(&OpenLine::new(run, Some(&waiting.spent), records, head), &mut out);
             }
             writeln!(out, "open: the run awaits a person")?;
-            waiting
-                .questions
-                .iter()
-                .try_for_each(|question| writeln!(out, "{}", printable(&to_type(run, question, option))))
+            for question in &waiting.questions {
+                writeln!(out, "  {}", printable(&questions::asked(question)))?;
+                writeln!(out, "    {}", questions::see(&format!("{run}{option}"), question))?;
+                writeln!(out, "    {}", questions::answer(run, question, option))?;
+            }
+            Ok(())
         })?,
     }
     Ok(())
-}
-
-/// What a person can type to answer a question.
-fn to_type(run: &RunId, question: &Question, option: &str) -> String {
-    let named = |tool: &Option<std::sync::Arc<str>>| tool.as_deref().unwrap_or("a tool").to_owned();
-    match question {
-        Question::Decision { ticket, call, tool } => {
-            format!("  may {} ({call}) run?   portcullis decide {run} {ticket} allow|deny{option}", named(tool))
-        }
-        Question::Reconciliation { call, tool, operation_id } => format!(
-            "  what did {} ({call}) do, operation {operation_id}?   portcullis reconcile {run} {call} applied|not-applied|unknown{option}",
-            named(tool)
-        ),
-    }
 }
 
 fn write_json(value: &impl serde::Serialize, out: &mut dyn std::io::Write) -> std::io::Result<()> {

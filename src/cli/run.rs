@@ -7,7 +7,7 @@ use super::exit::{Exit, Problem};
 use super::histories::{Histories, HistoryFile, not_stored};
 use super::origin::{Origin, Pace};
 use super::performance::{failed, remark, say, show, watch, worse};
-use super::place::{Place, unusable};
+use super::place::{Place, refused};
 use super::screen::Screen;
 use super::staging::Staging;
 use crate::adapters::scenario::{Opening, Scenario, Setting, Stage};
@@ -64,7 +64,7 @@ fn store(arguments: &Arguments) -> Result<Arc<dyn Store>, Problem> {
     if arguments.no_store {
         return Ok(Arc::new(MemoryStore::new()));
     }
-    Ok(Arc::new(arguments.place.open_or_create()?))
+    Ok(Arc::new(arguments.place.make()?))
 }
 
 struct Show<'a> {
@@ -90,7 +90,7 @@ impl Show<'_> {
         if let Some(history) = history {
             keep(&*self.store, &run, history).await?;
         }
-        show(&self.screen, &outcome, &run, &*self.store, &self.arguments.place.option()).await?;
+        show(&self.screen, &outcome, &run, &*self.store, &self.arguments.place.again()).await?;
         Ok(remark(path, &stage, &run, &outcome, expect.as_ref()))
     }
 
@@ -131,7 +131,7 @@ fn next(named: &RunId, nth: u32) -> RunId {
 
 /// Writes the run's history into a file of its own.
 async fn keep(store: &dyn Store, run: &RunId, mut history: HistoryFile) -> Result<(), Problem> {
-    let mut source = store.read(run).await.map_err(|error| unusable(&error))?;
+    let mut source = store.read(run).await.map_err(|error| refused(&error))?;
     let place = history.place().to_owned();
     let kept = std::io::copy(&mut source, &mut history).and_then(|_| history.keep());
     kept.map_err(|error| not_stored(&place, &error))

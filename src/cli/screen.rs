@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::output::Output;
 use super::timeline::Timeline;
 use crate::adapters::scenario::{Audience, Scene};
+use crate::engine::{Engine, Step};
 
 /// Standard output, shared by what happens and what is said about it.
 pub(crate) struct Screen {
@@ -33,6 +34,12 @@ impl Screen {
     /// A run begins: nothing that was shown of another one counts.
     pub(crate) fn begin(&self) {
         self.shown().timeline = Timeline::default();
+    }
+
+    /// Takes note of a step that was taken earlier.
+    pub(crate) fn remember(&self, step: &Step, engine: &Engine) {
+        // Nothing can fail that nobody reads.
+        let _ = self.shown().timeline.step(step, engine, &mut io::sink());
     }
 
     /// Writes, and hands out what was written.

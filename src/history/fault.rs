@@ -25,6 +25,10 @@ words! {
         WrongPrev = "wrong_prev",
         /// The hash does not cover the record's bytes.
         WrongHash = "wrong_hash",
+        /// It is a redacted export: payloads are missing, so it cannot be stepped.
+        Redacted = "redacted_export",
+        /// A redacted export without its closing line, or with more after it.
+        Unclosed = "unclosed",
         /// The bytes could not be read.
         Unreadable = "unreadable",
     }

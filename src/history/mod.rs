@@ -1,13 +1,16 @@
 //! Floor 3, memory: records, their chain, reading them strictly and replaying them (SPEC 13). Bytes, no
 //! files.
 
+mod chain;
 mod fault;
 mod reader;
 mod record;
+pub mod redaction;
 mod replay;
 #[cfg(feature = "schema")]
 mod schema;
 
+pub use chain::Chain;
 pub use fault::{Fault, FaultCode};
 pub use reader::{Line, Lines, Next, Tail};
 pub use record::{Envelope, Recorder, VERSION};

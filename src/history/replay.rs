@@ -4,9 +4,11 @@ use std::io::BufRead;
 
 use serde::Deserialize;
 
+use super::chain;
 use super::fault::{Fault, FaultCode};
 use super::reader::{Line, Lines, Next, Tail};
-use super::record::{Envelope, Recorder, VERSION, hash_holds};
+use super::record::{Envelope, Recorder, VERSION};
+use super::redaction;
 use crate::engine::{Decider, Ending, Engine, Step};
 use crate::vocabulary::digest::Digest;
 use crate::vocabulary::ids::RunId;
@@ -195,7 +197,7 @@ impl<S: Stepper> Replay<S> {
     /// Something differs. Damage comes first: only a whole chain can diverge.
     fn diagnose(&mut self, line: Line<'_>, step: Option<Result<Step, Refusal>>) -> Result<Divergence, Fault> {
         let envelope = read(line)?;
-        self.check_chain(line, &envelope)?;
+        chain::check(line, &envelope, self.run.as_ref(), self.records, self.link)?;
         let seq = envelope.seq;
         let divergence = match step.unwrap_or_else(|| self.stepper.step(envelope.at_ms, envelope.input)) {
             Ok(step) => {
@@ -213,27 +215,6 @@ impl<S: Stepper> Replay<S> {
         self.run.get_or_insert(envelope.run);
         self.count(line);
         Ok(divergence)
-    }
-
-    fn check_chain(&self, line: Line<'_>, envelope: &Envelope<'_>) -> Result<(), Fault> {
-        let fault = |code, reason: String| Err(Fault { code, offset: line.offset, line: line.number, reason });
-        let (seq, expected) = (envelope.seq, self.records);
-        if !hash_holds(line.bytes, &envelope.hash) {
-            return fault(FaultCode::WrongHash, "the record's bytes are not those that were hashed".to_owned());
-        }
-        if seq > expected {
-            return fault(FaultCode::Gap, format!("record {seq} where {expected} should stand"));
-        }
-        if seq < expected {
-            return fault(FaultCode::Fork, format!("record {seq} again, where {expected} should stand"));
-        }
-        if self.run.as_ref().is_some_and(|run| *run != envelope.run) {
-            return fault(FaultCode::WrongRun, "the record belongs to another run".to_owned());
-        }
-        if self.link != envelope.prev {
-            return fault(FaultCode::WrongPrev, "the record does not continue the one before it".to_owned());
-        }
-        Ok(())
     }
 
     fn count(&mut self, line: Line<'_>) {
@@ -270,7 +251,7 @@ impl Replay {
 }
 
 /// Reads the line as a record of a known version.
-fn read(line: Line<'_>) -> Result<Envelope<'_>, Fault> {
+pub(super) fn read(line: Line<'_>) -> Result<Envelope<'_>, Fault> {
     let fault = |code, reason: String| Fault { code, offset: line.offset, line: line.number, reason };
     serde_json::from_slice::<Envelope<'_>>(line.bytes)
         .map_err(|error| {
@@ -280,6 +261,9 @@ fn read(line: Line<'_>) -> Result<Envelope<'_>, Fault> {
             }
             if let Err(error) = std::str::from_utf8(line.bytes) {
                 return fault(FaultCode::InvalidUtf8, format!("at column {}", error.valid_up_to() + 1));
+            }
+            if redaction::is_marked(line.bytes) {
+                return fault(FaultCode::Redacted, "payloads are missing from it; only `verify` reads it".to_owned());
             }
             match serde_json::from_slice::<Version>(line.bytes) {
                 Ok(Version { v }) if v != VERSION => fault(FaultCode::UnknownVersion, version(v)),

@@ -9,12 +9,10 @@ use super::execution::{Error, Trouble};
 use super::face::{Command, Face, Seat};
 use super::requests;
 use super::shared::Shared;
-use super::store::{Claim, Lease};
+use super::store::{Claim, Lease, Standing};
 use crate::engine::Engine;
 use crate::history::{Lines, Next, Recorder, Replay, Replayed, Tail};
 use crate::machines::release::Progress;
-use crate::machines::run;
-use crate::vocabulary::effect::Effect;
 use crate::vocabulary::ids::RunId;
 use crate::vocabulary::input::Input;
 
@@ -103,22 +101,9 @@ fn replayed(run: &RunId, source: Box<dyn BufRead + Send>) -> Result<Loaded, Erro
 /// Whether work was lost with the driver: then it is asked for again. A run that only waits for a person lost
 /// nothing, and one whose release was delivered has nothing more to do.
 fn needs_recovery(engine: &Engine) -> bool {
-    if engine.ending().is_some() {
-        return !engine.decider().is_delivered();
+    match Standing::of(engine, 0) {
+        Standing::Running => true,
+        Standing::Awaiting { .. } => false,
+        Standing::Ended { delivered, .. } => !delivered,
     }
-    let only_people = engine.outstanding().iter().all(|effect| match effect {
-        Effect::AwaitDecision { .. } | Effect::ReconcileTool { .. } | Effect::StartTimer { .. } => true,
-        Effect::ResolveEnvironment
-        | Effect::CallModel { .. }
-        | Effect::AskGate { .. }
-        | Effect::CallHook { .. }
-        | Effect::DispatchTools { .. }
-        | Effect::InvokeTool { .. }
-        | Effect::AdmitNested { .. }
-        | Effect::DenyNested { .. }
-        | Effect::JudgeSemantics { .. }
-        | Effect::AbortInFlight
-        | Effect::Publish { .. } => false,
-    });
-    !(only_people && matches!(engine.run_state(), run::State::Awaiting { .. }))
 }

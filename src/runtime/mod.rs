@@ -22,6 +22,7 @@ mod loading;
 pub mod ports;
 mod requests;
 mod shared;
+mod standing;
 pub mod store;
 mod trace;
 mod virtual_clock;
@@ -36,4 +37,5 @@ pub use shared::{Recovery, Runtime};
 pub use trace::Traces;
 pub use virtual_clock::VirtualClock;
 
+pub(crate) use event::question;
 pub(crate) use shared::{Start, Taken};

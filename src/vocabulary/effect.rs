@@ -146,6 +146,38 @@ impl<R> Effect<R> {
     }
 }
 
+macro_rules! tags {
+    ($( $variant:ident = $tag:literal ),* $(,)?) => {
+        impl<R> Effect<R> {
+            /// Every `type` on the wire, in declaration order.
+            pub const TAGS: &'static [&'static str] = &[ $( $tag ),* ];
+
+            /// The `type` of this effect on the wire.
+            #[must_use]
+            pub const fn tag(&self) -> &'static str {
+                match self { $( Self::$variant { .. } => $tag ),* }
+            }
+        }
+    };
+}
+
+tags! {
+    ResolveEnvironment = "resolve_environment",
+    CallModel = "call_model",
+    StartTimer = "start_timer",
+    AskGate = "ask_gate",
+    CallHook = "call_hook",
+    DispatchTools = "dispatch_tools",
+    InvokeTool = "invoke_tool",
+    AdmitNested = "admit_nested",
+    DenyNested = "deny_nested",
+    AwaitDecision = "await_decision",
+    ReconcileTool = "reconcile_tool",
+    JudgeSemantics = "judge_semantics",
+    AbortInFlight = "abort_in_flight",
+    Publish = "publish",
+}
+
 words! {
     /// What a model call is for.
     pub enum Purpose {

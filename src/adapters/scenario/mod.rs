@@ -27,7 +27,7 @@ pub use expectation::{Difference, Expectation};
 pub use interruption::{Interruption, Moment, Point};
 pub use reply::{ModelReply, ModelSays};
 pub use script::{GateReply, JudgeReply, JudgeSays, Script};
-pub use stage::{Audience, Opening, Scene, Setting, Stage};
+pub use stage::{Audience, Opening, Resumed, Scene, Setting, Stage};
 pub use tool_call::{PersonReply, ReconciledReply, ScriptedCall, ToolReply, ToolReturn};
 
 /// One run and the world around it.

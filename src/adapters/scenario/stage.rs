@@ -136,7 +136,10 @@ impl Stage {
         let source = setting.store.read(run).await?;
         let (named, rehearsed) = (run.clone(), Arc::clone(&playing));
         let rehearsal = tokio::task::spawn_blocking(move || rehearsed.rehearse(source)).await;
-        rehearsal.unwrap_or_else(|_| Ok(())).map_err(|fault| Trouble::Damaged { run: named, fault })?;
+        match rehearsal {
+            Ok(rehearsed) => rehearsed.map_err(|fault| Trouble::Damaged { run: named, fault })?,
+            Err(_) => return Err(Trouble::Stopped(named).into()),
+        }
         let runtime = runtime(setting, &playing);
         let handle = match report {
             None => runtime.attach(run).await?,

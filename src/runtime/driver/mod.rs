@@ -24,7 +24,6 @@ use super::world::{Interruption, Performed, World};
 use crate::engine::{Engine, Request, Step};
 use crate::history::Recorder;
 use crate::machines::release::Progress;
-use crate::machines::run;
 use crate::vocabulary::effect::{Effect, TimerKind};
 use crate::vocabulary::ids::ToolCallId;
 use crate::vocabulary::input::Input;
@@ -177,50 +176,24 @@ impl Driver {
         if !self.queue.is_empty() || !self.flight.has_no_work() || !self.desk.is_empty() {
             return None;
         }
-        if self.engine.ending().is_some() {
-            self.face.hush();
-            return self.engine.decider().is_delivered().then_some(Stop::Ended);
-        }
-        if let Some(due_ms) = self.awaits_only_people() {
-            if self.unheard {
-                return None;
+        match Standing::of(&self.engine, self.started_ms) {
+            Standing::Ended { delivered, .. } => {
+                self.face.hush();
+                return delivered.then_some(Stop::Ended);
             }
-            let over = due_ms.is_some_and(|due_ms| due_ms <= self.equipment.clock.now_ms());
-            return (!over).then(|| Stop::Parked(self.waiting(due_ms)));
+            Standing::Awaiting { .. } if self.unheard => return None,
+            Standing::Awaiting { due_ms } => {
+                let over = due_ms.is_some_and(|due_ms| due_ms <= self.equipment.clock.now_ms());
+                return (!over).then(|| Stop::Parked(self.waiting(due_ms)));
+            }
+            Standing::Running => self.unheard = false,
         }
-        self.unheard = false;
         if self.flight.is_empty() {
             // An effect that nobody performs: fail closed instead of waiting for ever (SPEC 13.I11).
             let origin = "nothing is under way any more".to_owned();
             self.enqueue(Input::ExecutionCrashed { origin });
         }
         None
-    }
-
-    /// When the next timer is due, in wall time, if nothing else can move the run but a person.
-    fn awaits_only_people(&self) -> Option<Option<u64>> {
-        if !matches!(self.engine.run_state(), run::State::Awaiting { .. }) {
-            return None;
-        }
-        let mut due_ms = self.deadline_ms();
-        for effect in self.engine.outstanding() {
-            match effect {
-                Effect::AwaitDecision { .. } | Effect::ReconcileTool { .. } => {}
-                Effect::StartTimer { due_ms: next, .. } => due_ms = Some(due_ms.map_or(next, |due| due.min(next))),
-                Effect::ResolveEnvironment
-                | Effect::CallModel { .. }
-                | Effect::AskGate { .. }
-                | Effect::CallHook { .. }
-                | Effect::DispatchTools { .. }
-                | Effect::InvokeTool { .. }
-                | Effect::AdmitNested { .. }
-                | Effect::DenyNested { .. }
-                | Effect::JudgeSemantics { .. }
-                | Effect::AbortInFlight
-                | Effect::Publish { .. } => return None,
-            }
-        }
-        Some(due_ms.map(|due_ms| self.wall(due_ms)))
     }
 
     fn waiting(&self, due_ms: Option<u64>) -> Waiting {
@@ -295,10 +268,7 @@ impl Driver {
                     if refusal.kind != RefusalKind::Malformed {
                         return Ok(None);
                     }
-                    input = match input {
-                        Input::ExecutionCrashed { .. } => Input::ExecutionCrashed { origin: String::new() },
-                        other => instead_of(&other, refusal.reason.unwrap_or_default()),
-                    };
+                    input = instead_of(&input, refusal.reason.unwrap_or_default());
                 }
             }
         }
@@ -356,7 +326,7 @@ impl Driver {
             lines,
             records: steps.len() as u64,
             head: self.recorder.head(),
-            standing: self.standing(),
+            standing: Standing::of(&self.engine, self.started_ms),
         };
         self.append(append).await?;
         self.committed(steps).map(Ok)
@@ -382,21 +352,6 @@ impl Driver {
                 done = &mut durable => return done,
                 arrival = self.flight.next() => self.queue.push_back(arrival),
             }
-        }
-    }
-
-    /// Where the run stands, for the store.
-    fn standing(&self) -> Standing {
-        match self.engine.ending() {
-            Some(ending) => Standing::Ended {
-                row: ending.row,
-                outcome: ending.outcome,
-                delivered: self.engine.decider().is_delivered(),
-            },
-            None => match self.awaits_only_people() {
-                Some(due_ms) => Standing::Awaiting { due_ms },
-                None => Standing::Running,
-            },
         }
     }
 
