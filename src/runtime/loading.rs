@@ -3,6 +3,8 @@
 use std::io::BufRead;
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
+
 use super::driver::{First, Seated};
 use super::event::{Event, events};
 use super::execution::{Error, Trouble};
@@ -15,6 +17,10 @@ use crate::history::{Lines, Next, Recorder, Replay, Replayed, Tail};
 use crate::machines::release::Progress;
 use crate::vocabulary::ids::RunId;
 use crate::vocabulary::input::Input;
+use crate::vocabulary::refusal::Refusal;
+
+/// What somebody says of a run, and who wants to know whether it was accepted.
+type Report = (Input, oneshot::Sender<Result<(), Refusal>>);
 
 /// A run as its history left it.
 struct Loaded {
@@ -26,11 +32,12 @@ struct Loaded {
 }
 
 impl Shared {
-    /// Claims a run, loads it and gives it a driver. `commands` are at its desk before it begins, and so is what
+    /// Claims a run, loads it and gives it a driver. The report is at its desk before it begins, and so is what
     /// other sessions have left for it in the store.
-    pub(super) async fn seat(self: &Arc<Self>, face: &Arc<Face>, commands: Vec<Command>) -> Result<Seat, Error> {
-        let busy = self.equipment.clock.busy();
+    pub(super) async fn seat(self: &Arc<Self>, face: &Arc<Face>, report: Option<Report>) -> Result<Seat, Error> {
+        // Whoever waits for a place does not hold time up.
         let permit = self.permit().await;
+        let busy = self.equipment.clock.busy();
         let store = &self.equipment.store;
         let known = store.find(&face.run).await?.ok_or_else(|| Trouble::UnknownRun(face.run.clone()))?;
         let claim = if self.equipment.takes_over { Claim::TakeOver } else { Claim::Free };
@@ -51,7 +58,8 @@ impl Shared {
             let tools = self.equipment.world.live(&engine).await;
             reports.push(Input::RunRecovered { epoch, tools });
         }
-        let mut orders = commands;
+        let command = |(input, reply)| Command { input, reply, busy: self.equipment.clock.busy() };
+        let mut orders: Vec<Command> = report.map(command).into_iter().collect();
         orders.extend(requests::waiting(self, &face.run).await?);
         let seated = Seated { engine, recorder, lease, started_ms: known.started_ms, progress };
         Ok(self.spawn(seated, First::Reports(reports), orders, face, busy, permit))

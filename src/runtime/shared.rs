@@ -212,8 +212,9 @@ impl Shared {
 
     async fn begin(self: &Arc<Self>, start: Start) -> Result<RunHandle, Error> {
         let Start { run, spec, nonce, wall_time, origin } = start;
-        let busy = self.equipment.clock.busy();
+        // Whoever waits for a place does not hold time up.
         let permit = self.permit().await;
+        let busy = self.equipment.clock.busy();
         let (mut engine, mut recorder) = (Engine::new(), Recorder::new());
         let input = Input::RunStarted { run_id: run.clone(), spec, nonce, wall_time };
         let step = engine.step(0, input).map_err(|refusal| Error::Resolution {
@@ -249,7 +250,7 @@ impl Shared {
         let face = self.face(run);
         let mut seat = face.seat.lock().await;
         if matches!(*seat, Seat::Empty) {
-            let seated = self.seat(&face, Vec::new()).await;
+            let seated = self.seat(&face, None).await;
             match seated {
                 Ok(taken) => *seat = taken,
                 Err(error) => {
@@ -269,16 +270,16 @@ impl Shared {
         let face = self.face(run);
         loop {
             let (reply, answer) = oneshot::channel();
-            let command = Command { input: input.clone(), reply, busy: self.equipment.clock.busy() };
             let mut seat = face.seat.lock().await;
             match &*seat {
                 Seat::Taken(desk) => {
                     let desk = desk.clone();
                     drop(seat);
+                    let command = Command { input: input.clone(), reply, busy: self.equipment.clock.busy() };
                     // A driver that has just stopped takes nothing: then the answer is lost, and asked for again.
                     let _ = desk.send(command).await;
                 }
-                Seat::Empty => match self.seat(&face, vec![command]).await {
+                Seat::Empty => match self.seat(&face, Some((input.clone(), reply))).await {
                     Ok(taken) => {
                         *seat = taken;
                         drop(seat);

@@ -204,6 +204,8 @@ mod tests {
             let clock = clock.clone();
             async move { clock.at(10).await }
         });
+        // Whoever waits at a moment has to have begun before time goes on.
+        tokio::task::yield_now().await;
         drop(start);
         let busy = here.await.unwrap();
         for _ in 0..100 {

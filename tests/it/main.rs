@@ -39,6 +39,8 @@ mod regressions;
 #[cfg(feature = "cli")]
 mod run_command;
 #[cfg(feature = "cli")]
+mod runtime;
+#[cfg(feature = "cli")]
 mod scenarios;
 #[cfg(feature = "cli")]
 mod shared;

@@ -149,6 +149,20 @@ impl Release {
         }
     }
 
+    /// What a success says beside its conclusion, as a type of yours; `None` when it says nothing or is no
+    /// success.
+    ///
+    /// # Errors
+    /// When the data is of another shape. The spec's `draft.data_schema` keeps such data from being released.
+    pub fn data<T: serde::de::DeserializeOwned>(&self) -> Result<Option<T>, serde_json::Error> {
+        match &self.body {
+            Body::Success { data: Some(data), .. } => serde_json::from_str(&data.to_text()).map(Some),
+            Body::Success { data: None, .. } | Body::Fallback { .. } | Body::Failed { .. } | Body::Cancelled { .. } => {
+                Ok(None)
+            }
+        }
+    }
+
     /// The idempotency key: the same bytes have the same key.
     #[must_use]
     pub fn key(&self) -> Digest {

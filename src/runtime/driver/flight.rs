@@ -1,5 +1,6 @@
 //! What is under way: reports to come, and timers.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -8,11 +9,13 @@ use std::task::{Context, Poll};
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, Stream};
+use tokio::sync::oneshot;
 
 use super::timer;
 use crate::runtime::clock::{Busy, Clock};
 use crate::runtime::world::Moment;
 use crate::vocabulary::effect::TimerKind;
+use crate::vocabulary::ids::ToolCallId;
 use crate::vocabulary::input::Input;
 
 /// Something that has come, when, and the proof that nobody's time goes on until it was dealt with.
@@ -30,6 +33,8 @@ pub(super) enum Arrived {
     Timer(Input),
     /// A scripted moment has come.
     Moment(Moment),
+    /// A call was given up.
+    GivenUp,
 }
 
 /// Everything that is under way for one run. All of it is polled in the run's own task.
@@ -37,11 +42,13 @@ pub(super) struct Flight {
     clock: Arc<dyn Clock>,
     work: FuturesUnordered<BoxFuture<'static, Arrival>>,
     timers: FuturesUnordered<BoxFuture<'static, Arrival>>,
+    /// Tool calls can be given up one by one.
+    calls: BTreeMap<ToolCallId, oneshot::Sender<()>>,
 }
 
 impl Flight {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, work: FuturesUnordered::new(), timers: FuturesUnordered::new() }
+        Self { clock, work: FuturesUnordered::new(), timers: FuturesUnordered::new(), calls: BTreeMap::new() }
     }
 
     /// Waits for a report of the world.
@@ -51,6 +58,30 @@ impl Flight {
             let what = Arrived::Report(report.await);
             Arrival { what, at_ms: clock.now_ms(), busy }
         }));
+    }
+
+    /// Waits for what a tool call reports, until it is given up.
+    pub(super) fn call(&mut self, call: ToolCallId, report: BoxFuture<'static, Input>) {
+        let (clock, busy) = (Arc::clone(&self.clock), self.clock.busy());
+        let (give_up, mut given_up) = oneshot::channel();
+        self.calls.insert(call, give_up);
+        self.work.push(Box::pin(async move {
+            let mut report = report;
+            let what = tokio::select! {
+                biased;
+                input = &mut report => Arrived::Report(input),
+                _ = &mut given_up => {
+                    dropped(report);
+                    Arrived::GivenUp
+                }
+            };
+            Arrival { what, at_ms: clock.now_ms(), busy }
+        }));
+    }
+
+    /// Gives one tool call up.
+    pub(super) fn give_up(&mut self, call: ToolCallId) {
+        self.calls.remove(&call);
     }
 
     /// Waits for a timer: `due_ms` is wall time.
@@ -83,14 +114,11 @@ impl Flight {
         self.work.is_empty() && self.timers.is_empty()
     }
 
-    /// Gives up all work. What the embedder drops may panic, and that must not reach the run.
+    /// Gives up all work.
     pub(super) fn abort(&mut self) {
-        let work = std::mem::take(&mut self.work);
-        let timers = std::mem::take(&mut self.timers);
-        let dropped = catch_unwind(AssertUnwindSafe(move || drop((work, timers))));
-        if let Err(panic) = dropped {
-            tracing::warn!(panic = crate::runtime::ports::told(panic.as_ref()), "a port panicked when it was given up");
-        }
+        self.calls.clear();
+        dropped(std::mem::take(&mut self.work));
+        self.abort_timers();
     }
 
     /// Gives up the timers: a run that has ended needs none.
@@ -108,5 +136,12 @@ impl Flight {
             }
             Poll::Pending
         })
+    }
+}
+
+/// Drops work of a port. Its owner's code may panic there, and that must not reach the run.
+fn dropped<T>(work: T) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(move || drop(work))) {
+        tracing::warn!(panic = crate::runtime::ports::told(panic.as_ref()), "a port panicked when it was given up");
     }
 }

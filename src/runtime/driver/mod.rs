@@ -253,6 +253,7 @@ impl Driver {
                 Some(Interruption::Death) => Ok(Some(self.died(now_ms))),
                 None => Ok(None),
             },
+            Arrived::GivenUp => Ok(None),
         }
     }
 
@@ -362,6 +363,12 @@ impl Driver {
                 witness.stepped(&self.engine, step);
             }
             self.face.tell(events(&self.engine, step, &mut self.progress));
+            if let Input::ToolTimedOut { call, .. }
+            | Input::ToolCompleted { call, .. }
+            | Input::ToolFailed { call, .. } = &step.input
+            {
+                self.flight.give_up(*call);
+            }
         }
         let last = steps.len().saturating_sub(1);
         for (index, step) in steps.iter().enumerate() {
@@ -408,7 +415,13 @@ impl Driver {
             | Effect::AbortInFlight => {}
         }
         match self.equipment.world.perform(&self.engine, effect) {
-            Performed::Reports(report) => self.flight.report(report),
+            Performed::Reports(report) => {
+                if let (Effect::InvokeTool { call, .. }, true) = (effect, self.equipment.world.gives_up()) {
+                    self.flight.call(*call, report);
+                } else {
+                    self.flight.report(report);
+                }
+            }
             Performed::HandedOn => {}
             Performed::Unheard => self.unheard = true,
         }
