@@ -226,7 +226,7 @@ fn played(text: &str) -> Result<Option<Ending>, TestCaseError> {
 fn observed_once(engine: &Engine, ended: bool) -> Result<(), TestCaseError> {
     let mut observations = BTreeMap::<ToolCallId, u32>::new();
     for message in engine.transcript() {
-        match message {
+        match &**message {
             Message::Assistant { calls, .. } => observations.extend(calls.iter().map(|call| (call.call, 0))),
             Message::Observation(observation) => {
                 let count = observations.get_mut(&observation.call);

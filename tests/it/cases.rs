@@ -48,7 +48,7 @@ fn limit_answers_with_apology() {
         assert_eq!(ending.row, if cap == 0 { 14 } else { 13 }, "cap {cap}");
         assert_eq!(ending.run_state, RunStatus::BudgetExhausted);
         assert_eq!(u64::from(ending.facts), cap, "the tools of the last paid round ran");
-        let said = |message: &&Message| matches!(message, Message::Assistant { text: Some(_), .. });
+        let said = |message: &&std::sync::Arc<Message>| matches!(&***message, Message::Assistant { text: Some(_), .. });
         assert_eq!(play.engine.transcript().iter().filter(said).count(), 0, "nobody wrote an answer for the model");
     }
 }

@@ -30,6 +30,7 @@ mod machines;
 mod play;
 #[cfg(feature = "testkit")]
 mod properties;
+mod redaction;
 #[cfg(feature = "testkit")]
 mod refusals;
 #[cfg(feature = "testkit")]

@@ -222,7 +222,7 @@ impl Play {
             .transcript()
             .iter()
             .filter_map(
-                |message| if let Message::Observation(observation) = message { Some(observation) } else { None },
+                |message| if let Message::Observation(observation) = &**message { Some(observation) } else { None },
             )
             .collect()
     }
