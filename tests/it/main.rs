@@ -43,6 +43,8 @@ mod scenarios;
 mod shared;
 #[cfg(all(feature = "sqlite", unix))]
 mod sqlite;
+#[cfg(feature = "cli")]
+mod store_commands;
 #[cfg(all(feature = "runtime", feature = "testkit"))]
 mod stores;
 #[cfg(feature = "cli")]
