@@ -249,7 +249,8 @@ fn runs_are_listed_in_the_order_in_which_they_came_and_filtered_by_how_they_stan
     folder.expect(0, &["import", row_3.to_str().unwrap(), row_15.to_str().unwrap(), "open.jsonl"]);
     let listed = |more: &[&str]| -> Vec<String> {
         let (out, _) = folder.expect(0, &[&["runs", "--json"], more].concat());
-        let run = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["run"].as_str().unwrap().to_owned();
+        let run =
+            |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["run"].as_str().unwrap().to_owned();
         out.lines().map(run).collect()
     };
     let [row_3, row_15] = [run_of(&row_3), run_of(&row_15)];
@@ -281,7 +282,10 @@ fn show_steps_through_a_run_and_ends_with_its_ending() {
     assert_eq!(lines.len(), 13);
     assert_eq!(lines[0]["input"], "run_started");
     assert_eq!(lines[11]["seq"], 11);
-    assert_eq!((&lines[12]["row"], &lines[12]["delivered"], &lines[12]["records"]), (&1.into(), &true.into(), &12.into()));
+    assert_eq!(
+        (&lines[12]["row"], &lines[12]["delivered"], &lines[12]["records"]),
+        (&1.into(), &true.into(), &12.into())
+    );
 }
 
 #[test]
@@ -295,7 +299,12 @@ fn show_says_what_is_waited_for_and_what_to_type() {
     let (out, _) = folder.expect(8, &["show", "asking.jsonl"]);
     assert!(out.contains("portcullis import asking.jsonl") && !out.contains("portcullis decide"), "{out}");
     let (out, _) = folder.expect(8, &["show", ASKING, "--json"]);
-    assert!(out.contains(&format!(r#""awaiting":[{{"type":"decision","ticket":"{TICKET}","call":"t1.0","tool":"restart_service"}}]"#)), "{out}");
+    assert!(
+        out.contains(&format!(
+            r#""awaiting":[{{"type":"decision","ticket":"{TICKET}","call":"t1.0","tool":"restart_service"}}]"#
+        )),
+        "{out}"
+    );
 }
 
 #[test]
@@ -516,7 +525,8 @@ fn anchors_show_an_edit_and_a_run_that_is_gone_or_was_put_in_its_place() {
     folder.raw("DELETE FROM runs WHERE id = 'diagnosis'");
     assert_eq!(broken(&folder), "missing");
     let folder = anchored("renamed");
-    folder.raw("DELETE FROM runs WHERE id = 'diagnosis'; UPDATE runs SET id = 'diagnosis' WHERE id = 'row-15-cancelled'");
+    folder
+        .raw("DELETE FROM runs WHERE id = 'diagnosis'; UPDATE runs SET id = 'diagnosis' WHERE id = 'row-15-cancelled'");
     let (out, _) = folder.expect(7, &["verify", "--anchor", "anchors"]);
     assert!(!out.contains(": holds: "), "{out}");
     let (out, _) = folder.expect(7, &["verify"]);
@@ -630,4 +640,97 @@ fn completions_know_every_command() {
     assert_eq!(out.lines().count(), 1);
     folder.expect(2, &["completions", "no-shell"]);
     assert!(folder.names().is_empty());
+}
+
+/// The command as a user to whom permissions mean something.
+#[cfg(unix)]
+fn unprivileged(folder: &Folder, arguments: &[&str]) -> (i32, String) {
+    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::process::CommandExt;
+    let root = fs::metadata(folder.path("asking.jsonl")).unwrap().uid() == 0;
+    let mut command = if root {
+        // Root may read and write everything, and nobody else may look into root's folders.
+        let copy = folder.path("portcullis");
+        if !copy.exists() {
+            fs::copy(env!("CARGO_BIN_EXE_portcullis"), &copy).unwrap();
+        }
+        let mut command = Command::new(copy);
+        command.uid(65534).gid(65534);
+        command
+    } else {
+        Command::new(env!("CARGO_BIN_EXE_portcullis"))
+    };
+    let output = command.args(arguments).current_dir(&folder.0).env_remove("PORTCULLIS_STORE").output().unwrap();
+    (output.status.code().unwrap(), text(&output.stderr))
+}
+
+#[cfg(unix)]
+#[test]
+fn a_store_that_may_only_be_read_is_read_and_not_written() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = asking("read-only");
+    unprivileged(&folder, &["completions", "bash"]);
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let store = folder.path("portcullis.db");
+    let before = fs::read(&store).unwrap();
+    mode(&store, 0o444);
+    mode(&folder.0, 0o777);
+    for arguments in [&["runs"][..], &["show", ASKING, "--json"], &["export", ASKING], &["anchor"], &["verify"]] {
+        let (code, err) = unprivileged(&folder, arguments);
+        assert_eq!(code, if arguments[0] == "show" { 8 } else { 0 }, "{arguments:?}: {err}");
+    }
+    let (code, err) = unprivileged(&folder, &["import", "asking.jsonl"]);
+    assert_eq!((code, err.contains("read_only")), (10, true), "{err}");
+    for beside in ["portcullis.db-shm", "portcullis.db-wal"] {
+        let _ = fs::remove_file(folder.path(beside));
+    }
+    // SQLite needs a file beside a store that others may be writing.
+    mode(&folder.0, 0o555);
+    let (code, err) = unprivileged(&folder, &["runs"]);
+    mode(&folder.0, 0o755);
+    assert_eq!((code, err.contains("use a copy")), (10, true), "{err}");
+    mode(&store, 0o000);
+    let (code, err) = unprivileged(&folder, &["runs"]);
+    assert_eq!((code, err.contains("portcullis.db")), (10, true), "{err}");
+    mode(&store, 0o600);
+    assert_eq!(fs::read(&store).unwrap(), before);
+}
+
+#[test]
+fn a_store_that_somebody_else_writes_is_read_and_a_writer_says_that_it_is_locked() {
+    let folder = asking("locked");
+    let other = Connection::open(folder.path("portcullis.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE; UPDATE runs SET epoch = epoch").unwrap();
+    folder.expect(0, &["runs"]);
+    folder.expect(8, &["show", ASKING]);
+    let (out, err) = folder.expect(10, &["import", golden("diagnosis").to_str().unwrap()]);
+    assert_eq!((out.as_str(), err.contains("locked")), ("", true), "{err}");
+    drop(other);
+    folder.expect(0, &["import", golden("diagnosis").to_str().unwrap()]);
+}
+
+#[test]
+fn the_page_of_commands_shows_what_the_binary_prints() {
+    let page = fs::read_to_string(project("docs/commands.md")).unwrap();
+    let folder = stocked("page", &[golden("diagnosis")]);
+    folder.file("asking.jsonl", &first(&golden(ASKING), 3));
+    let (imported, _) = folder.expect(0, &["import", "asking.jsonl"]);
+    folder.expect(0, &["import", golden("row-15-cancelled").to_str().unwrap()]);
+    folder.expect(0, &["anchor", "--out", "anchors"]);
+    folder.expect(0, &["export", "row-15-cancelled", "--redact", "--out", "r.jsonl"]);
+    let closing = fs::read_to_string(folder.path("r.jsonl")).unwrap();
+    let shown = [imported, format!("{}\n", closing.lines().last().unwrap())];
+    let printed = [
+        (&["runs"][..], 0),
+        (&["show", ASKING], 8),
+        (&["show", ASKING, "--ticket", TICKET], 0),
+        (&["anchor"], 0),
+        (&["verify", "r.jsonl"], 0),
+        (&["verify", "--anchor", "anchors"], 0),
+        (&["verify"], 0),
+    ];
+    let printed = printed.into_iter().map(|(arguments, code)| folder.expect(code, arguments).0);
+    for text in shown.into_iter().chain(printed) {
+        assert!(page.contains(&format!("{text}```")), "docs/commands.md does not show:\n{text}");
+    }
 }
