@@ -61,6 +61,11 @@ impl Problem {
         Self::new(exit, format!("{}: cannot be read: {error}", path.display()))
     }
 
+    /// Its exit code.
+    pub(crate) const fn exit(&self) -> Exit {
+        self.exit
+    }
+
     /// Says it on standard error and gives the exit code.
     pub(crate) fn report(self) -> Exit {
         eprintln!("portcullis: {}", printable(&self.message));

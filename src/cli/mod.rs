@@ -2,6 +2,8 @@
 //! else to standard error.
 
 mod anchor;
+mod answer;
+mod carry_on;
 mod completions;
 mod diagram;
 mod ending;
@@ -9,12 +11,17 @@ mod exit;
 mod export;
 mod histories;
 mod import;
+mod origin;
 mod output;
+mod performance;
 mod place;
 mod questions;
+mod release;
 mod replay;
+mod resume;
 mod run;
 mod runs;
+mod screen;
 mod show;
 mod simulate;
 mod source;
@@ -50,6 +57,16 @@ struct Arguments {
 enum Command {
     /// Takes a run to its end, from a scenario or a recorded transcript.
     Run(run::Arguments),
+    /// Carries on a run whose driver died, or every such run.
+    Resume(resume::Resume),
+    /// Cancels a run, whoever drives it.
+    Cancel(answer::Cancel),
+    /// Says whether a call that waits for a person may run.
+    Decide(answer::Decide),
+    /// Says what an interrupted call did.
+    Reconcile(answer::Reconcile),
+    /// Carries on every run whose timer has come due.
+    Wake(resume::Wake),
     /// Feeds raw inputs to the engine, one JSON a line; one line out for each.
     Simulate(simulate::Arguments),
     /// Verifies histories: chain, steps and bytes.
@@ -74,6 +91,13 @@ enum Command {
     Completions(completions::Arguments),
 }
 
+/// Runs a command that drives runs.
+fn block_on(command: impl Future<Output = Result<Exit, Problem>>) -> Result<Exit, Problem> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Problem::new(Exit::Unexpected, format!("no event loop: {error}")))?;
+    runtime.block_on(command)
+}
+
 /// Runs the command that the process was started with.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -92,7 +116,12 @@ pub fn main() -> ExitCode {
     };
     let json = arguments.json;
     let result = match arguments.command {
-        Command::Run(arguments) => run::run(&arguments, json),
+        Command::Run(arguments) => block_on(run::run(&arguments, json)),
+        Command::Resume(arguments) => block_on(resume::resume(&arguments, json)),
+        Command::Cancel(arguments) => block_on(answer::cancel(&arguments, json)),
+        Command::Decide(arguments) => block_on(answer::decide(&arguments, json)),
+        Command::Reconcile(arguments) => block_on(answer::reconcile(&arguments, json)),
+        Command::Wake(arguments) => block_on(resume::wake(&arguments, json)),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments, json),
         Command::Table(arguments) => table::run(&arguments, json),

@@ -3,22 +3,12 @@
 use serde::Serialize;
 
 use crate::engine::Engine;
-use crate::runtime::Question;
-use crate::vocabulary::effect::Effect;
+use crate::runtime::{Question, question};
 use crate::vocabulary::ids::{OperationId, RunId, Ticket, ToolCallId};
 
 /// The questions that people have to answer, in the order in which they were asked.
 pub(crate) fn open(engine: &Engine) -> Vec<Question> {
-    let tool = |call| engine.plan(call).map(|plan| plan.tool.name.clone());
-    let mut questions = Vec::new();
-    for effect in engine.outstanding() {
-        if let Effect::AwaitDecision { ticket, call } = effect {
-            questions.push(Question::Decision { ticket, call, tool: tool(call) });
-        } else if let Effect::ReconcileTool { call, operation_id } = effect {
-            questions.push(Question::Reconciliation { call, operation_id, tool: tool(call) });
-        }
-    }
-    questions
+    engine.outstanding().iter().filter_map(|effect| question(engine, effect)).collect()
 }
 
 /// A question as a person reads it.

@@ -1,24 +1,36 @@
 //! `portcullis run`: a scenario or a recorded transcript, taken to its end (SPEC 14).
 
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use super::ending::{EndingLine, OpenLine, describe, exit};
-use super::exit::{Exit, Problem, printable};
+use super::exit::{Exit, Problem};
 use super::histories::{Histories, HistoryFile, not_stored};
-use super::output::Output;
+use super::origin::{Origin, Pace};
+use super::performance::{failed, remark, say, show, watch, worse};
+use super::place::{Place, refused};
+use super::screen::Screen;
 use super::staging::Staging;
-use super::timeline::Timeline;
-use crate::adapters::scenario::{Expectation, Play, PlayError, Scenario};
-use crate::machines::release::{Body, Citation, Release};
-use crate::vocabulary::fact::Fact;
+use crate::adapters::scenario::{Opening, Scenario, Setting, Stage};
+use crate::adapters::stores::memory::MemoryStore;
+use crate::runtime::VirtualClock;
+use crate::runtime::clock::{Clock, SystemClock};
+use crate::runtime::execution::Error;
+use crate::runtime::store::{Store, StoreError};
 use crate::vocabulary::ids::RunId;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// A scenario (an object with `spec`) or a recorded chat transcript.
     file: PathBuf,
-    /// Where the history goes: a file; a folder when FILE holds several runs.
+    #[command(flatten)]
+    place: Place,
+    /// Keep the run in memory alone.
+    #[arg(long, conflicts_with = "store")]
+    no_store: bool,
+    /// Let waits take as long as they say, instead of no time.
+    #[arg(long)]
+    real_time: bool,
+    /// Where the history goes as well: a file; a folder when FILE holds several runs.
     #[arg(long, value_name = "OUT")]
     history: Option<PathBuf>,
     /// Replace a history that is there.
@@ -26,7 +38,7 @@ pub(crate) struct Arguments {
     force: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
+pub(crate) async fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
     let path = &arguments.file;
     let staging = Staging::read(path)?;
     for note in staging.notes() {
@@ -34,172 +46,93 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
     }
     let (out, force) = (arguments.history.as_ref(), arguments.force);
     let histories = out.map(|out| Histories::prepare(out, &staging.runs, force)).transpose()?;
+    let show = Show { arguments, screen: Arc::new(Screen::new(json)), store: store(arguments)? };
     let mut worst = Exit::Success;
-    let mut out = Output::new(io::BufWriter::new(io::stdout().lock()));
     for (index, run) in staging.runs.iter().enumerate() {
         let Some(scenario) = staging.scenario(index) else { continue };
         if staging.runs.len() > 1 && !json {
-            writeln!(out, "== {run}")?;
+            show.screen.write(|out| writeln!(out, "== {run}"))?;
         }
         let history = histories.as_ref().map(|histories| histories.open(run)).transpose()?;
-        worst = worse(worst, perform(path, run, scenario, history, json, &mut out)?);
-        out.flush()?;
+        worst = worse(worst, show.perform(run, scenario, staging.written(), history).await?);
     }
-    out.finish()?;
+    show.screen.finish()?;
     Ok(worst)
 }
 
-/// Remarks go to standard error: they are about the file, not the result.
-fn say(path: &Path, remark: &str) {
-    eprintln!("portcullis: {}: {}", path.display(), printable(remark));
+fn store(arguments: &Arguments) -> Result<Arc<dyn Store>, Problem> {
+    if arguments.no_store {
+        return Ok(Arc::new(MemoryStore::new()));
+    }
+    Ok(Arc::new(arguments.place.make()?))
 }
 
-/// The one that is reported when several runs end (SPEC 14.8).
-fn worse(one: Exit, other: Exit) -> Exit {
-    const ORDER: [Exit; 6] =
-        [Exit::Unexpected, Exit::Awaiting, Exit::Cancelled, Exit::Failed, Exit::Fallback, Exit::Success];
-    ORDER.into_iter().find(|exit| *exit == one || *exit == other).unwrap_or(one)
+struct Show<'a> {
+    arguments: &'a Arguments,
+    screen: Arc<Screen>,
+    store: Arc<dyn Store>,
 }
 
-/// Where records go: into a history, or nowhere.
-struct Store(Option<HistoryFile>);
+impl Show<'_> {
+    /// Takes one run to its end. What is released is shown when it is durable, and not before.
+    async fn perform(
+        &self,
+        run: &RunId,
+        scenario: Scenario,
+        written: Option<&str>,
+        history: Option<HistoryFile>,
+    ) -> Result<Exit, Problem> {
+        let path = &self.arguments.file;
+        let expect = scenario.expect.clone();
+        self.screen.begin();
+        let (mut stage, run) = self.begin(run, scenario, written).await?;
+        let outcome = watch(&mut stage, &run).await?;
+        if let Some(history) = history {
+            keep(&*self.store, &run, history).await?;
+        }
+        show(&self.screen, &outcome, &run, &*self.store, &self.arguments.place.again()).await?;
+        Ok(remark(path, &stage, &run, &outcome, expect.as_ref()))
+    }
 
-impl Store {
-    /// Makes the history durable.
-    fn keep(&mut self) -> Result<(), Problem> {
-        let Some(history) = self.0.take() else {
-            return Ok(());
+    /// Begins a run under its own id, or the next one that is free.
+    async fn begin(&self, named: &RunId, scenario: Scenario, written: Option<&str>) -> Result<(Stage, RunId), Problem> {
+        let pace = if self.arguments.real_time { Pace::Real } else { Pace::Virtual };
+        let clock: Arc<dyn Clock> = match pace {
+            Pace::Real => Arc::new(SystemClock::new()),
+            Pace::Virtual => Arc::new(VirtualClock::starting_at(SystemClock::new().now_ms())),
         };
-        let place = history.place().to_owned();
-        history.keep().map_err(|error| not_stored(&place, &error))
-    }
-
-    /// The problem of a record that was not stored.
-    fn refused(&self, error: &io::Error) -> Problem {
-        not_stored(self.0.as_ref().map_or(Path::new("history"), HistoryFile::place), error)
-    }
-}
-
-impl Write for Store {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.as_mut().map_or(Ok(bytes.len()), |file| file.write(bytes))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.as_mut().map_or(Ok(()), Write::flush)
-    }
-}
-
-/// Takes one run to its end. What is released is shown when the history is durable, and not before.
-fn perform(
-    path: &Path,
-    run: &RunId,
-    scenario: Scenario,
-    history: Option<HistoryFile>,
-    json: bool,
-    out: &mut impl Write,
-) -> Result<Exit, Problem> {
-    let expect = scenario.expect.clone();
-    let mut play = Play::new(scenario, run.clone(), Store(history));
-    let mut timeline = Timeline::default();
-    loop {
-        match play.advance() {
-            Ok(Some(event)) if !json => timeline.show(&event, play.engine(), out)?,
-            Ok(Some(_)) => {}
-            Ok(None) => break,
-            Err(PlayError::Spec(refusal)) => return Err(Problem::usage(format!("{}: {refusal}", path.display()))),
-            Err(PlayError::Store(error)) => return Err(play.store_mut().refused(&error)),
-        }
-    }
-    play.store_mut().keep()?;
-    show_end(&play, run, json, out)?;
-    Ok(remark(path, &play, run, expect.as_ref()))
-}
-
-/// The ending and its release, or that there is none.
-fn show_end(play: &Play<Store>, run: &RunId, json: bool, out: &mut impl Write) -> Result<(), Problem> {
-    let (ledger, records, head) = (play.engine().ledger(), play.records(), play.head());
-    match (play.engine().ending(), json) {
-        (Some(ending), true) => write_json(&EndingLine::new(run, ending, ledger, records, head), out)?,
-        (None, true) => write_json(&OpenLine::new(run, ledger, records, head), out)?,
-        (Some(ending), false) => {
-            writeln!(out, "{}", printable(&describe(ending)))?;
-            if let Some(release) = play.engine().release() {
-                write!(out, "{}", printable(&released(release)))?;
-            }
-        }
-        (None, false) => writeln!(out, "open: the run awaits a person")?,
-    }
-    Ok(())
-}
-
-fn write_json(value: &impl serde::Serialize, out: &mut impl Write) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, value)?;
-    out.write_all(b"\n")
-}
-
-/// Says on standard error what the file left open or expected otherwise, and gives the exit code.
-fn remark(path: &Path, play: &Play<Store>, run: &RunId, expect: Option<&Expectation>) -> Exit {
-    for question in play.questions() {
-        say(path, &format!("{run}: the file leaves open: {question}"));
-    }
-    for unused in play.unused() {
-        say(path, &format!("{run}: the file holds {unused}"));
-    }
-    for person in play.people() {
-        say(path, &format!("{run}: {person}"));
-    }
-    let Some(ending) = play.engine().ending() else {
-        if let Some(expected) = expect {
-            say(path, &format!("{run}: expected an ending in row {}, but the run awaits a person", expected.row));
-        }
-        return if expect.is_some() { Exit::Unexpected } else { Exit::Awaiting };
-    };
-    let differences = expect.map(|expected| expected.differences(ending)).unwrap_or_default();
-    for difference in &differences {
-        say(path, &format!("{run}: the ending differs in {difference}"));
-    }
-    if differences.is_empty() { exit(ending) } else { Exit::Unexpected }
-}
-
-/// What the reader of the run gets, for people. Every line of it is indented, so that no released text looks
-/// like a line of ours.
-fn released(release: &Release) -> String {
-    let mut text = String::new();
-    let mut say = |indent: &str, line: &str| {
-        for line in line.lines() {
-            text.push_str(indent);
-            text.push_str(line);
-            text.push('\n');
-        }
-    };
-    match release.body() {
-        Body::Success { statement, data, citations, judged, .. } => {
-            say("  ", statement);
-            for Citation { fact, quote } in citations {
-                say("    ", &told(fact));
-                if let Some(quote) = quote {
-                    say("      ", &format!("quoted: {quote}"));
+        let origin = Origin { pace, scenario: written.map(str::to_owned) };
+        let origin = serde_json::to_vec(&origin).map_err(|error| Problem::new(Exit::Unexpected, error.to_string()))?;
+        let audience = Some(Arc::clone(&self.screen) as _);
+        let setting = Setting { store: Arc::clone(&self.store), clock, audience, takes_over: false };
+        let mut nth = 1_u32;
+        loop {
+            let run = if nth == 1 { named.clone() } else { next(named, nth) };
+            let opening =
+                Opening { run: run.clone(), origin: Some(origin.clone()), ..Opening::timeless(named.clone()) };
+            match Stage::begin(scenario.clone(), opening, &setting).await {
+                Ok(stage) => return Ok((stage, run)),
+                Err(Error::Commit(StoreError::RunExists { .. })) => nth = nth.saturating_add(1),
+                Err(error @ Error::Resolution { .. }) => {
+                    return Err(Problem::usage(format!("{}: {error}", self.arguments.file.display())));
                 }
-            }
-            if let Some(data) = data {
-                say("    ", &format!("data: {}", data.to_text()));
-            }
-            if !judged {
-                say("  ", "(no judge was asked: the spec switched it off)");
+                Err(error) => return Err(failed(&error)),
             }
         }
-        Body::Fallback { facts, .. } => {
-            say("  ", "No report could be verified. This was observed:");
-            for fact in facts {
-                say("    ", &told(fact));
-            }
-        }
-        Body::Failed { message, .. } | Body::Cancelled { message, .. } => say("  ", message),
     }
-    text
 }
 
-fn told(fact: &Fact) -> String {
-    format!("[{}] {}: {}", fact.id, fact.tool, fact.statement)
+/// The id with a number behind it.
+fn next(named: &RunId, nth: u32) -> RunId {
+    let suffix = format!("-{nth}");
+    let kept = named.as_str().get(..RunId::BYTES_MAX.saturating_sub(suffix.len())).unwrap_or(named.as_str());
+    format!("{kept}{suffix}").parse().unwrap_or_else(|_| named.clone())
+}
+
+/// Writes the run's history into a file of its own.
+async fn keep(store: &dyn Store, run: &RunId, mut history: HistoryFile) -> Result<(), Problem> {
+    let mut source = store.read(run).await.map_err(|error| refused(&error))?;
+    let place = history.place().to_owned();
+    let kept = std::io::copy(&mut source, &mut history).and_then(|_| history.keep());
+    kept.map_err(|error| not_stored(&place, &error))
 }

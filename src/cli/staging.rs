@@ -26,7 +26,7 @@ pub(crate) struct Staging {
 
 #[derive(Debug)]
 enum Source {
-    Scenario(Box<Scenario>),
+    Scenario { scenario: Box<Scenario>, written: String },
     Recording(Recording),
 }
 
@@ -45,7 +45,9 @@ impl Staging {
         if recognise(&bytes).is_none() && is_scenario(&bytes) {
             let scenario = Scenario::read(&bytes).map_err(|fault| bad(fault.to_string()))?;
             let run = scenario.run_id.clone().map_or_else(|| run_id(&stem, ""), Ok).map_err(bad)?;
-            return Ok(Self { runs: vec![run], source: Source::Scenario(Box::new(scenario)) });
+            // What was read as a scenario is UTF-8.
+            let written = String::from_utf8_lossy(&bytes).into_owned();
+            return Ok(Self { runs: vec![run], source: Source::Scenario { scenario: Box::new(scenario), written } });
         }
         let recording = Recording::new(Transcript::read(&bytes).map_err(|error| bad(error.to_string()))?);
         let runs = (1..=recording.runs()).map(|turn| run_id(&stem, &format!("-turn-{turn}")));
@@ -56,7 +58,7 @@ impl Staging {
     /// What had to be guessed or left out.
     pub(crate) fn notes(&self) -> &[String] {
         match &self.source {
-            Source::Scenario(_) => &[],
+            Source::Scenario { .. } => &[],
             Source::Recording(recording) => recording.notes(),
         }
     }
@@ -64,8 +66,16 @@ impl Staging {
     /// The run in that place.
     pub(crate) fn scenario(&self, index: usize) -> Option<Scenario> {
         match &self.source {
-            Source::Scenario(scenario) => Some(Scenario::clone(scenario)),
+            Source::Scenario { scenario, .. } => Some(Scenario::clone(scenario)),
             Source::Recording(recording) => recording.scenario(index),
+        }
+    }
+
+    /// The scenario as it is written; a recorded transcript has none.
+    pub(crate) fn written(&self) -> Option<&str> {
+        match &self.source {
+            Source::Scenario { written, .. } => Some(written),
+            Source::Recording(_) => None,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::exit::printable;
-use crate::adapters::scenario::Event;
+use crate::adapters::scenario::Scene;
 use crate::engine::{Engine, Request, Step};
 use crate::machines::ledger::Ledger;
 use crate::vocabulary::effect::{Effect, GateSubject};
@@ -27,14 +27,14 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Shows one event.
-    pub(crate) fn show(&mut self, event: &Event, engine: &Engine, out: &mut impl Write) -> io::Result<()> {
-        match event {
-            Event::Stepped(step) => self.step(step, engine, out),
-            Event::Refused { at_ms, report, refusal } => {
+    /// Shows one scene.
+    pub(crate) fn show(&mut self, scene: &Scene<'_>, out: &mut impl Write) -> io::Result<()> {
+        match scene {
+            Scene::Stepped { engine, step } => self.step(step, engine, out),
+            Scene::Refused { at_ms, report, refusal } => {
                 writeln!(out, "{}  {report} comes and is refused: {refusal}", time(*at_ms))
             }
-            Event::Lost { at_ms } => {
+            Scene::Lost { at_ms } => {
                 writeln!(out, "{}  the process dies, and what was under way is lost", time(*at_ms))
             }
         }

@@ -112,7 +112,7 @@ fn ends(step: &Step) -> bool {
 }
 
 /// What a person is asked by this effect, if it asks a person.
-pub(super) fn question<R>(engine: &Engine, effect: &Effect<R>) -> Option<Question> {
+pub(crate) fn question<R>(engine: &Engine, effect: &Effect<R>) -> Option<Question> {
     let tool = |call| engine.plan(call).map(|plan| Arc::clone(&plan.tool.name));
     match effect {
         Effect::AwaitDecision { ticket, call } => {

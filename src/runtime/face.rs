@@ -53,6 +53,8 @@ struct View {
     events: VecDeque<Event>,
     forgotten: u64,
     standpoint: Standpoint,
+    /// Whether the driver of a run that has ended waits for nothing but its reader.
+    quiet: bool,
 }
 
 /// Where the run stands, seen from outside.
@@ -61,11 +63,22 @@ pub(super) enum Standpoint {
     /// It is being driven.
     Driven,
     /// It waits for a person.
-    Awaiting(Arc<[Question]>),
+    Awaiting(Arc<Waiting>),
     /// It has ended, durably.
     Ended(Arc<Ended>),
     /// Its driver had to stop.
     Broken(Error),
+}
+
+/// A run that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// What people are asked.
+    pub questions: Vec<Question>,
+    /// When its next timer is due, in wall milliseconds since 1970; `None` when nothing expires.
+    pub due_ms: Option<u64>,
+    /// What was spent so far.
+    pub spent: Ledger,
 }
 
 /// A run that has ended.
@@ -87,7 +100,7 @@ pub struct Ended {
 
 impl Face {
     pub(super) fn new(run: RunId) -> Arc<Self> {
-        let view = View { events: VecDeque::new(), forgotten: 0, standpoint: Standpoint::Driven };
+        let view = View { events: VecDeque::new(), forgotten: 0, standpoint: Standpoint::Driven, quiet: false };
         Arc::new(Self {
             run,
             view: watch::Sender::new(view),
@@ -139,7 +152,19 @@ impl Face {
     }
 
     pub(super) fn stand(&self, standpoint: Standpoint) {
-        self.view.send_modify(|view| view.standpoint = standpoint);
+        self.view.send_modify(|view| (view.standpoint, view.quiet) = (standpoint, false));
+    }
+
+    /// Nothing more comes of a run that has ended.
+    pub(super) fn hush(&self) {
+        self.view.send_modify(|view| view.quiet = true);
+    }
+
+    /// Waits until nothing more comes of a run that has ended; false when its driver stopped before.
+    pub(super) async fn rested(&self) -> bool {
+        let mut seen = self.view.subscribe();
+        let rests = seen.wait_for(|view| view.quiet || !matches!(view.standpoint, Standpoint::Ended(_))).await;
+        rests.is_ok_and(|view| view.quiet)
     }
 
     pub(super) fn standpoint(&self) -> Standpoint {

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::event::Question;
 use super::execution::Error;
-use super::face::{Ended, Events, Face, Standpoint};
+use super::face::{Ended, Events, Face, Standpoint, Waiting};
 use super::shared::Shared;
 use crate::vocabulary::ids::{RunId, Ticket, ToolCallId};
 use crate::vocabulary::input::{CancelOrigin, Decision, Input, Reconciliation};
@@ -36,7 +35,7 @@ pub enum Outcome {
     /// It has ended, durably.
     Ended(Arc<Ended>),
     /// It waits for a person. It holds no task meanwhile; ask for its outcome again after the answer.
-    Awaiting(Arc<[Question]>),
+    Awaiting(Arc<Waiting>),
 }
 
 impl RunHandle {
@@ -75,7 +74,7 @@ impl RunHandle {
         loop {
             match self.face.settled().await {
                 Standpoint::Driven => {}
-                Standpoint::Awaiting(questions) => return Ok(Outcome::Awaiting(questions)),
+                Standpoint::Awaiting(waiting) => return Ok(Outcome::Awaiting(waiting)),
                 Standpoint::Ended(ended) => return Ok(Outcome::Ended(ended)),
                 Standpoint::Broken(error) => return Err(error),
             }
@@ -122,8 +121,13 @@ impl RunHandle {
         self.report(Input::ReleaseDelivered { receipt: receipt.into() }).await
     }
 
+    /// Waits until nothing more comes of a run that has ended; false when its driver stopped before.
+    pub(crate) async fn rested(&self) -> bool {
+        self.face.rested().await
+    }
+
     async fn report(&self, input: Input) -> Result<(), Error> {
-        self.shared.report(&self.face.run, input).await
+        self.shared.report(&self.face.run, input).await.map(|_| ())
     }
 }
 

@@ -9,12 +9,10 @@ use super::execution::{Error, Trouble};
 use super::face::{Command, Face, Seat};
 use super::requests;
 use super::shared::Shared;
-use super::store::{Claim, Lease};
+use super::store::{Claim, Lease, Standing};
 use crate::engine::Engine;
 use crate::history::{Lines, Next, Recorder, Replay, Replayed, Tail};
 use crate::machines::release::Progress;
-use crate::machines::run;
-use crate::vocabulary::effect::Effect;
 use crate::vocabulary::ids::RunId;
 use crate::vocabulary::input::Input;
 
@@ -45,21 +43,18 @@ impl Shared {
             }
         };
         let told = usize::try_from(face.told()).unwrap_or(usize::MAX);
-        face.tell(loaded.events.into_iter().skip(told).collect());
-        let first = match (loaded.tail, needs_recovery(&loaded.engine)) {
-            (Some(tail), _) => First::Report(tail.repair()),
-            (None, false) => First::Wait,
-            (None, true) => {
-                let epoch = lease.epoch.max(loaded.engine.decider().epoch().saturating_add(1));
-                let tools = self.equipment.world.live(&loaded.engine).await;
-                First::Report(Input::RunRecovered { epoch, tools })
-            }
-        };
+        face.tell(loaded.events.iter().skip(told).cloned().collect());
+        let Loaded { engine, recorder, tail, progress, .. } = loaded;
+        let mut reports: Vec<Input> = tail.iter().map(Tail::repair).collect();
+        if needs_recovery(&engine) {
+            let epoch = lease.epoch.max(engine.decider().epoch().saturating_add(1));
+            let tools = self.equipment.world.live(&engine).await;
+            reports.push(Input::RunRecovered { epoch, tools });
+        }
         let mut orders = commands;
         orders.extend(requests::waiting(self, &face.run).await?);
-        let Loaded { engine, recorder, progress, .. } = Loaded { tail: None, events: Vec::new(), ..loaded };
         let seated = Seated { engine, recorder, lease, started_ms: known.started_ms, progress };
-        Ok(self.spawn(seated, first, orders, face, busy, permit))
+        Ok(self.spawn(seated, First::Reports(reports), orders, face, busy, permit))
     }
 
     async fn give_back(&self, lease: Lease) {
@@ -106,22 +101,9 @@ fn replayed(run: &RunId, source: Box<dyn BufRead + Send>) -> Result<Loaded, Erro
 /// Whether work was lost with the driver: then it is asked for again. A run that only waits for a person lost
 /// nothing, and one whose release was delivered has nothing more to do.
 fn needs_recovery(engine: &Engine) -> bool {
-    if engine.ending().is_some() {
-        return !engine.decider().is_delivered();
+    match Standing::of(engine, 0) {
+        Standing::Running => true,
+        Standing::Awaiting { .. } => false,
+        Standing::Ended { delivered, .. } => !delivered,
     }
-    let only_people = engine.outstanding().iter().all(|effect| match effect {
-        Effect::AwaitDecision { .. } | Effect::ReconcileTool { .. } | Effect::StartTimer { .. } => true,
-        Effect::ResolveEnvironment
-        | Effect::CallModel { .. }
-        | Effect::AskGate { .. }
-        | Effect::CallHook { .. }
-        | Effect::DispatchTools { .. }
-        | Effect::InvokeTool { .. }
-        | Effect::AdmitNested { .. }
-        | Effect::DenyNested { .. }
-        | Effect::JudgeSemantics { .. }
-        | Effect::AbortInFlight
-        | Effect::Publish { .. } => false,
-    });
-    !(only_people && matches!(engine.run_state(), run::State::Awaiting { .. }))
 }

@@ -31,10 +31,11 @@ pub(crate) mod world;
 
 pub use builder::Builder;
 pub use event::{Event, Question};
-pub use face::{Ended, Events};
+pub use face::{Ended, Events, Waiting};
 pub use handle::{OnDrop, Outcome, RunHandle};
 pub use shared::{Recovery, Runtime};
 pub use trace::Traces;
 pub use virtual_clock::VirtualClock;
 
-pub(crate) use shared::Start;
+pub(crate) use event::question;
+pub(crate) use shared::{Start, Taken};

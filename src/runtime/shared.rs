@@ -58,6 +58,15 @@ pub(crate) struct Start {
     pub(crate) origin: Option<Vec<u8>>,
 }
 
+/// Who took a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// A driver of this runtime.
+    Here,
+    /// The session that drives the run.
+    There,
+}
+
 /// What a recovery found.
 #[derive(Debug, Default)]
 pub struct Recovery {
@@ -164,8 +173,13 @@ impl Runtime {
     }
 
     /// Reports something from outside to a run of the store, whoever drives it.
-    pub(crate) async fn report(&self, run: &RunId, input: Input) -> Result<(), Error> {
+    pub(crate) async fn report(&self, run: &RunId, input: Input) -> Result<Taken, Error> {
         self.0.report(run, input).await
+    }
+
+    /// A handle to a run that need not be driven yet.
+    pub(crate) fn hold(&self, run: &RunId) -> RunHandle {
+        RunHandle::new(Arc::clone(&self.0), self.0.face(run))
     }
 }
 
@@ -251,7 +265,7 @@ impl Shared {
 
     /// Reports something from outside to a run: to its driver here, to a new driver, or through the store to the
     /// session that drives it.
-    pub(super) async fn report(self: &Arc<Self>, run: &RunId, input: Input) -> Result<(), Error> {
+    pub(super) async fn report(self: &Arc<Self>, run: &RunId, input: Input) -> Result<Taken, Error> {
         let face = self.face(run);
         loop {
             let (reply, answer) = oneshot::channel();
@@ -273,12 +287,13 @@ impl Shared {
                         drop(seat);
                         self.forget(&face);
                         let Error::Execution(Trouble::Driven { .. }) = error else { return Err(error) };
-                        return requests::ask(self, run, &input).await;
+                        return requests::ask(self, run, &input).await.map(|()| Taken::There);
                     }
                 },
             }
             match answer.await {
-                Ok(answer) => return answer.map_err(|refusal| Trouble::Refused(refusal).into()),
+                Ok(Ok(())) => return Ok(Taken::Here),
+                Ok(Err(refusal)) => return Err(Trouble::Refused(refusal).into()),
                 Err(_) => {
                     if let Standpoint::Broken(error) = face.standpoint() {
                         return Err(error);
@@ -331,11 +346,11 @@ impl Shared {
         let standpoint = match stop {
             Stop::Died => Some(Standpoint::Broken(Trouble::Stopped(face.run.clone()).into())),
             Stop::Ended => None,
-            Stop::Parked { due_ms, questions } => {
-                if let Some(due_ms) = due_ms {
+            Stop::Parked(waiting) => {
+                if let Some(due_ms) = waiting.due_ms {
                     self.set_alarm(&face.run, due_ms);
                 }
-                Some(Standpoint::Awaiting(questions.into()))
+                Some(Standpoint::Awaiting(Arc::new(waiting)))
             }
             Stop::Broken(error) => Some(Standpoint::Broken(error)),
         };

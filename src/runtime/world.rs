@@ -18,6 +18,11 @@ pub(crate) trait World: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Whether work that is not wanted any more is given up. If not, it goes on, and its report is refused.
+    fn gives_up(&self) -> bool {
+        true
+    }
+
     /// Whether something may come between the record that wants a wave dispatched and its dispatch. If not, both
     /// are made durable at once.
     fn interrupts_dispatch(&self) -> bool {
@@ -41,6 +46,8 @@ pub(crate) enum Performed {
     Reports(BoxFuture<'static, Input>),
     /// It was handed on; who answers it comes from outside, or nobody does.
     HandedOn,
+    /// It was handed on to somebody who will not answer: the run waits for its timers.
+    Unheard,
 }
 
 /// A moment at which something comes in between.

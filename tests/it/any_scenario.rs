@@ -2,11 +2,13 @@
 //! person it waits for, no invariant breaks on the way, and its history replays.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use portcullis::adapters::scenario::{Event, Play, Scenario};
+use portcullis::adapters::scenario::Scenario;
+use portcullis::adapters::stores::memory::MemoryStore;
 use portcullis::engine::table::is_legal;
 use portcullis::engine::{Ending, Engine, Step};
-use portcullis::history::{Policy, replay};
+use portcullis::history::{Lines, Next, Replay, Replayed};
 use portcullis::vocabulary::effect::Effect;
 use portcullis::vocabulary::ids::ToolCallId;
 use portcullis::vocabulary::input::Input;
@@ -196,29 +198,32 @@ fn scenario() -> impl Strategy<Value = String> {
 fn played(text: &str) -> Result<Option<Ending>, TestCaseError> {
     let fail = |reason: String| TestCaseError::fail(format!("{reason}\n{text}"));
     let read = Scenario::read(text.as_bytes()).map_err(|fault| fail(fault.to_string()))?;
-    let mut play = Play::new(read, "any".parse().unwrap(), Vec::new());
-    let (mut ended, mut steps) = (None, Vec::new());
-    while let Some(event) = play.advance().map_err(|error| fail(error.to_string()))? {
-        prop_assert_eq!(play.engine().decider().violations(), Vec::new());
-        if let Event::Stepped(step) = event {
-            if let Some(ending) = play.engine().ending() {
-                let first = ended.get_or_insert_with(|| ending.clone());
-                prop_assert_eq!(&*first, ending, "step {} changed the ending", step.seq);
-            }
-            steps.push(step);
-        }
-    }
-    match &ended {
+    let stage = crate::stage::perform(read, Arc::new(MemoryStore::new()));
+    let played = crate::stage::block_on(stage).map_err(|error| fail(error.to_string()))?;
+    match &played.ending {
         Some(ending) => prop_assert!(is_legal(ending), "{:?}", ending),
-        None => prop_assert!(!play.people().is_empty(), "the run is stuck"),
+        None => prop_assert!(!played.people.is_empty(), "the run is stuck"),
     }
-    observed_once(play.engine(), ended.is_some())?;
-    within_budget(play.engine())?;
+    let mut replay = Replay::<Engine>::default();
+    let mut lines = Lines::new(&*played.history);
+    let (mut ended, mut steps) = (None, Vec::new());
+    while let Next::Line(line) = lines.next_line().map_err(|fault| fail(fault.to_string()))? {
+        let step = match replay.take(line).map_err(|fault| fail(fault.to_string()))? {
+            Replayed::Reproduced(step) => step,
+            Replayed::Diverged(divergence) => return Err(fail(format!("{divergence:?}"))),
+        };
+        let engine = replay.stepper();
+        prop_assert_eq!(engine.decider().violations(), Vec::new());
+        if let Some(ending) = engine.ending() {
+            let first = ended.get_or_insert_with(|| ending.clone());
+            prop_assert_eq!(&*first, ending, "step {} changed the ending", step.seq);
+        }
+        steps.push(step);
+    }
+    prop_assert_eq!(&ended, &played.ending);
+    observed_once(replay.stepper(), ended.is_some())?;
+    within_budget(replay.stepper())?;
     entered_once(&steps)?;
-    let history = play.into_store();
-    let summary = replay(&*history, Policy::Stop).map_err(|fault| fail(fault.to_string()))?;
-    prop_assert_eq!(summary.divergences, Vec::new());
-    prop_assert_eq!(summary.ending, ended.clone());
     Ok(ended)
 }
 

@@ -1,6 +1,8 @@
 //! Failures that users of other agent runtimes reported, each as a sequence with its right ending. A test is
 //! named after its case; where a kind of failure has more faces, they stand below it.
 
+use std::sync::Arc;
+
 use portcullis::history::{self, FaultCode, Policy};
 use portcullis::vocabulary::draft::DraftFault;
 use portcullis::vocabulary::effect::Effect;
@@ -48,7 +50,7 @@ fn limit_answers_with_apology() {
         assert_eq!(ending.row, if cap == 0 { 14 } else { 13 }, "cap {cap}");
         assert_eq!(ending.run_state, RunStatus::BudgetExhausted);
         assert_eq!(u64::from(ending.facts), cap, "the tools of the last paid round ran");
-        let said = |message: &&std::sync::Arc<Message>| matches!(&***message, Message::Assistant { text: Some(_), .. });
+        let said = |message: &&Arc<Message>| matches!(&***message, Message::Assistant { text: Some(_), .. });
         assert_eq!(play.engine.transcript().iter().filter(said).count(), 0, "nobody wrote an answer for the model");
     }
 }

@@ -24,7 +24,7 @@ fn an_untouched_history_is_reproduced() {
 #[test]
 fn every_changed_byte_is_reported() {
     let history = small_success();
-    let mut replay = <Replay>::default();
+    let mut replay: Replay = Replay::default();
     let mut offset = 0;
     for (number, line) in (1..).zip(lines(&history)) {
         let line = line.strip_suffix(b"\n").expect("a whole line");

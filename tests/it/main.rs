@@ -14,6 +14,8 @@ mod attacks;
 mod attacks_on_bounds;
 #[cfg(feature = "testkit")]
 mod audit;
+#[cfg(feature = "cli")]
+mod breaking;
 #[cfg(feature = "testkit")]
 mod cases;
 #[cfg(feature = "testkit")]
@@ -43,6 +45,8 @@ mod scenarios;
 mod shared;
 #[cfg(all(feature = "sqlite", unix))]
 mod sqlite;
+#[cfg(feature = "cli")]
+mod stage;
 #[cfg(feature = "cli")]
 mod store_commands;
 #[cfg(all(feature = "runtime", feature = "testkit"))]

@@ -1,13 +1,17 @@
 //! Scenarios: what the examples promise, what the driver keeps, what the reader refuses.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::sync::Arc;
 
-use portcullis::adapters::scenario::{Event, Play, PlayError, Scenario};
-use portcullis::engine::Ending;
+use portcullis::adapters::scenario::Scenario;
+use portcullis::adapters::stores::memory::MemoryStore;
 use portcullis::history::{Policy, replay};
+use portcullis::runtime::execution::Error;
+use portcullis::runtime::store::StoreError;
 use proptest::prelude::*;
 
+use crate::breaking::BreakingStore;
+use crate::stage::{Played, block_on, history, perform};
 use crate::support::{assert_generated, project};
 
 /// Every example: its name and its text.
@@ -26,38 +30,8 @@ fn scenario(text: &str) -> Scenario {
     Scenario::read(text.as_bytes()).unwrap_or_else(|fault| panic!("{fault}\n{text}"))
 }
 
-/// What a play came to.
-struct Played {
-    history: Vec<u8>,
-    ending: Option<Ending>,
-    records: u64,
-    people: Vec<String>,
-    questions: Vec<String>,
-    unused: Vec<String>,
-    refused: Vec<(u64, &'static str, String)>,
-    crashes: usize,
-}
-
 fn play(text: &str) -> Played {
-    let mut play = Play::new(scenario(text), "a-run".parse().unwrap(), Vec::new());
-    let (mut refused, mut crashes) = (Vec::new(), 0);
-    while let Some(event) = play.advance().unwrap() {
-        match event {
-            Event::Stepped(_) => {}
-            Event::Refused { at_ms, report, refusal } => refused.push((at_ms, report, refusal.kind.to_string())),
-            Event::Lost { .. } => crashes += 1,
-        }
-    }
-    Played {
-        ending: play.engine().ending().cloned(),
-        records: play.records(),
-        people: play.people().to_vec(),
-        questions: play.questions().to_vec(),
-        unused: play.unused(),
-        history: play.into_store(),
-        refused,
-        crashes,
-    }
+    crate::stage::play(scenario(text))
 }
 
 /// A scenario of one tool, with `script` as it stands.
@@ -152,47 +126,26 @@ fn the_same_scenario_gives_the_same_bytes() {
     }
 }
 
-/// A store that takes some lines and then breaks.
-struct Breaking {
-    lines: Vec<u8>,
-    left: usize,
-}
-
-impl Write for Breaking {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        assert!(bytes.ends_with(b"\n"), "a record is one write");
-        self.left = self.left.checked_sub(1).ok_or(io::ErrorKind::StorageFull)?;
-        self.lines.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[test]
 fn a_record_that_is_not_stored_has_no_effect_and_what_is_stored_is_a_valid_prefix() {
     for (name, text) in examples() {
         let whole = play(&text);
-        for left in 0..usize::try_from(whole.records).unwrap() {
-            let store = Breaking { lines: Vec::new(), left };
-            let mut broken = Play::new(scenario(&text), "a-run".parse().unwrap(), store);
-            let error = loop {
-                match broken.advance() {
-                    Ok(Some(_)) => {}
-                    Ok(None) => panic!("{name}: the store broke and nobody noticed"),
-                    Err(error) => break error,
+        for appends in 0.. {
+            let store = Arc::new(BreakingStore::after(appends, MemoryStore::new()));
+            let broken = block_on(perform(scenario(&text), Arc::clone(&store) as _));
+            let stored = block_on(history(&*store, "a-run"));
+            assert!(whole.history.starts_with(&stored), "{name}, {appends} appends");
+            let error = match broken {
+                Err(error) => error,
+                Ok(_) => {
+                    assert_eq!(stored.len(), whole.history.len(), "{name}: the store broke and nobody noticed");
+                    break;
                 }
             };
-            assert!(matches!(error, PlayError::Store(_)), "{name}: {error}");
-            assert!(broken.engine().ending().is_none() && broken.engine().release().is_none(), "{name}");
-            assert!(matches!(broken.advance(), Ok(None)), "{name}: the run went on without its record");
-            let stored = broken.into_store().lines;
-            assert!(whole.history.starts_with(&stored), "{name}, {left} records");
-            if left > 0 {
+            assert!(matches!(error, Error::Commit(StoreError::Medium { .. })), "{name}: {error}");
+            if appends > 0 {
                 let summary = replay(&*stored, Policy::Stop).unwrap();
-                assert_eq!((summary.records, summary.divergences), (left as u64, Vec::new()), "{name}");
+                assert_eq!(summary.divergences, Vec::new(), "{name}");
             }
         }
     }
@@ -331,9 +284,10 @@ fn what_the_script_holds_beyond_need_is_named() {
 #[test]
 fn a_schema_that_cannot_be_used_is_no_run_at_all() {
     let text = with_script("{}").replace(r#""release""#, r#""draft":{"data_schema":{"type":7}},"release""#);
-    let mut play = Play::new(scenario(&text), "a-run".parse().unwrap(), Vec::new());
-    assert!(matches!(play.advance(), Err(PlayError::Spec(_))));
-    assert!(play.into_store().is_empty(), "there is no record 0");
+    let store = Arc::new(MemoryStore::new());
+    let refused = block_on(perform(scenario(&text), Arc::clone(&store) as _));
+    assert!(matches!(refused, Err(Error::Resolution { .. })));
+    assert!(block_on(history(&*store, "a-run")).is_empty(), "there is no record 0");
 }
 
 #[test]
@@ -394,18 +348,13 @@ proptest! {
         let at = place.index(text.len());
         text[at] = byte;
         if let Ok(scenario) = Scenario::read(&text) {
-            let mut play = Play::new(scenario, "edited".parse().unwrap(), Vec::new());
-            loop {
-                match play.advance() {
-                    Ok(Some(_)) => {}
-                    Ok(None) => break,
-                    Err(PlayError::Spec(_)) => return Ok(()),
-                    Err(PlayError::Store(error)) => return Err(TestCaseError::fail(error.to_string())),
-                }
-            }
-            prop_assert!(play.engine().ending().is_some() || !play.people().is_empty(), "the run is stuck");
-            let history = play.into_store();
-            prop_assert_eq!(replay(&*history, Policy::Stop).unwrap().divergences, Vec::new());
+            let played = match block_on(perform(scenario, Arc::new(MemoryStore::new()))) {
+                Ok(played) => played,
+                Err(Error::Resolution { .. }) => return Ok(()),
+                Err(error) => return Err(TestCaseError::fail(error.to_string())),
+            };
+            prop_assert!(played.ending.is_some() || !played.people.is_empty(), "the run is stuck");
+            prop_assert_eq!(replay(&*played.history, Policy::Stop).unwrap().divergences, Vec::new());
         }
     }
 }

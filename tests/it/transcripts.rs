@@ -2,13 +2,14 @@
 //! decides.
 
 use portcullis::adapters::recording::Recording;
-use portcullis::adapters::scenario::{Play, Scenario};
+use portcullis::adapters::scenario::Scenario;
 use portcullis::adapters::transcripts::Transcript;
 use portcullis::engine::Ending;
 use portcullis::history::{Policy, replay};
 use portcullis::vocabulary::outcome::StopReason;
 
 use crate::shared;
+use crate::stage::Played;
 use crate::transcript_reader::properties::{conversation, document};
 use proptest::prelude::*;
 
@@ -36,11 +37,8 @@ const ROWS: [(&str, &[u8]); 17] = [
 
 /// Plays one turn and replays its history.
 fn played(scenario: Scenario) -> (Ending, Vec<String>, String) {
-    let mut play = Play::new(scenario, "recorded".parse().unwrap(), Vec::new());
-    while play.advance().unwrap().is_some() {}
-    let ending = play.engine().ending().cloned().expect("no turn awaits a person");
-    let questions = play.questions().to_vec();
-    let history = play.into_store();
+    let Played { ending, questions, history, .. } = crate::stage::play(scenario);
+    let ending = ending.expect("no turn awaits a person");
     let summary = replay(&*history, Policy::ReportAll).unwrap();
     assert_eq!((summary.divergences, summary.ending.as_ref()), (Vec::new(), Some(&ending)));
     (ending, questions, String::from_utf8(history).unwrap())

@@ -1,16 +1,16 @@
 //! Scenarios: one run and the world around it, from one file, in virtual time (SPEC 14).
 //!
 //! A scenario holds the run's [`Spec`] and a [`Script`]: what the model answers, what became of its tool
-//! calls, what the judge, gates and people say, and what interrupts the run. [`Play`] drives the engine
-//! through it. Nothing here reads a clock, starts a process or opens a socket. `docs/scenario.md` explains
-//! the format.
+//! calls, what the judge, gates and people say, and what interrupts the run. [`Stage`] lets the runtime
+//! drive it, in virtual time or the machine's. Nothing here starts a process or opens a socket.
+//! `docs/scenario.md` explains the format.
 
-mod agenda;
 mod expectation;
 mod interruption;
-mod play;
+mod playing;
 mod reply;
 mod script;
+mod stage;
 mod tool_call;
 mod world;
 mod written;
@@ -25,9 +25,9 @@ use crate::vocabulary::spec::{Spec, ToolSpec};
 
 pub use expectation::{Difference, Expectation};
 pub use interruption::{Interruption, Moment, Point};
-pub use play::{Event, Play, PlayError};
 pub use reply::{ModelReply, ModelSays};
 pub use script::{GateReply, JudgeReply, JudgeSays, Script};
+pub use stage::{Audience, Opening, Resumed, Scene, Setting, Stage};
 pub use tool_call::{PersonReply, ReconciledReply, ScriptedCall, ToolReply, ToolReturn};
 
 /// One run and the world around it.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::Scenario;
+use super::interruption::Restart;
 use super::reply::{ModelReply, ModelSays};
 use super::script::{GateReply, JudgeReply, JudgeSays};
 use super::tool_call::{PersonReply, ScriptedCall};
@@ -12,7 +13,7 @@ use crate::vocabulary::effect::Effect;
 use crate::vocabulary::environment::Environment;
 use crate::vocabulary::failure::ResolutionError;
 use crate::vocabulary::ids::{Ask, JudgeCallId, ModelCallId, Ticket, ToolCallId};
-use crate::vocabulary::input::Input;
+use crate::vocabulary::input::{Input, LiveTool};
 use crate::vocabulary::llm;
 
 /// How long a gate takes, in milliseconds.
@@ -29,16 +30,18 @@ pub(super) enum Reaction {
     Report { after_ms: u64, input: Input },
     /// Nothing: the effect needs no answer, or the script says that none comes.
     Silence,
-    /// A person is asked, and the script does not say what they answer.
-    PersonNeeded(String),
+    /// A person is asked about a call, and the script does not say what they answer.
+    PersonNeeded { call: ToolCallId, question: String },
     /// Nobody is asked, and the script has no answer.
     Open(String),
 }
 
-/// What the script has not used up yet.
+/// What the script has not used up yet. An answer is lent when it is asked for, and used up when it is given:
+/// what a process that died was waiting for is given to the next one.
 #[derive(Debug)]
 pub(super) struct World {
     environment: Environment,
+    live: Option<Vec<LiveTool>>,
     unresolved: Option<ResolutionError>,
     model: VecDeque<ModelReply>,
     judge: VecDeque<JudgeReply>,
@@ -46,6 +49,17 @@ pub(super) struct World {
     receipt: Option<String>,
     /// The calls of the latest answer that has any: tools are entered for no others.
     calls: Vec<ScriptedCall>,
+    lent: Lent,
+    /// How many attempts of each call have been answered.
+    answered: BTreeMap<ToolCallId, u32>,
+}
+
+/// Answers that are under way.
+#[derive(Debug, Default)]
+struct Lent {
+    model: Option<ModelReply>,
+    judge: Option<JudgeReply>,
+    gates: BTreeMap<Ask, (String, GateReply)>,
 }
 
 impl World {
@@ -59,11 +73,67 @@ impl World {
             gates: script.gates.into_iter().map(|(gate, replies)| (gate, replies.into())).collect(),
             receipt: script.receipt,
             calls: Vec::new(),
+            live: None,
+            lent: Lent::default(),
+            answered: BTreeMap::new(),
         }
     }
 
-    pub(super) const fn environment(&self) -> &Environment {
-        &self.environment
+    /// What the live tools declare.
+    pub(super) fn live(&self) -> Vec<LiveTool> {
+        self.live.clone().unwrap_or_else(|| Restart::default().live(&self.environment))
+    }
+
+    /// Another process finds the tools like this.
+    pub(super) fn declare(&mut self, restart: Restart) {
+        self.live = Some(restart.live(&self.environment));
+    }
+
+    /// A report was given: the answer behind it is used up.
+    pub(super) fn settle(&mut self, report: &Input) {
+        match report {
+            Input::ModelResponded { .. } | Input::ModelFailed { .. } => self.lent.model = None,
+            Input::SemanticsJudged { .. } | Input::SemanticsFailed { .. } => self.lent.judge = None,
+            Input::GateAnswered { ask, .. } | Input::GateFailed { ask } => {
+                self.lent.gates.remove(ask);
+            }
+            Input::ToolCompleted { call, .. } | Input::ToolFailed { call, .. } => {
+                *self.answered.entry(*call).or_default() += 1;
+            }
+            Input::RunStarted { .. }
+            | Input::EnvironmentResolved { .. }
+            | Input::ResolutionFailed { .. }
+            | Input::BackoffElapsed { .. }
+            | Input::ToolsDispatched { .. }
+            | Input::ToolTimedOut { .. }
+            | Input::NestedCallRequested { .. }
+            | Input::NestedCompleted { .. }
+            | Input::HookAnswered { .. }
+            | Input::HookFailed { .. }
+            | Input::DecisionGiven { .. }
+            | Input::TicketExpired { .. }
+            | Input::CancelRequested { .. }
+            | Input::DeadlineElapsed { .. }
+            | Input::ExecutionCrashed { .. }
+            | Input::RunRecovered { .. }
+            | Input::ToolReconciled { .. }
+            | Input::ReleaseDelivered { .. }
+            | Input::TailRepaired { .. } => {}
+        }
+    }
+
+    /// Whoever was waiting has died: what they were lent comes back.
+    pub(super) fn take_back(&mut self) {
+        let Lent { model, judge, gates } = std::mem::take(&mut self.lent);
+        if let Some(reply) = model {
+            self.model.push_front(reply);
+        }
+        if let Some(reply) = judge {
+            self.judge.push_front(reply);
+        }
+        for (_, (gate, reply)) in gates.into_iter().rev() {
+            self.gates.entry(gate).or_default().push_front(reply);
+        }
     }
 
     /// The answers that nobody asked for, for people.
@@ -107,6 +177,7 @@ impl World {
     }
 
     fn answer(&mut self, call: ModelCallId, attempt: u32, reply: ModelReply) -> Reaction {
+        self.lent.model = Some(reply.clone());
         let ModelReply { says, usage, after_ms } = reply;
         let input = match says {
             ModelSays::Error(error) => Input::ModelFailed { call, attempt, error, usage },
@@ -123,7 +194,11 @@ impl World {
     }
 
     fn ask_gate(&mut self, ask: Ask, gate: &str) -> Reaction {
-        match self.gates.get_mut(gate).and_then(VecDeque::pop_front).map(GateReply::answer) {
+        let reply = self.gates.get_mut(gate).and_then(VecDeque::pop_front);
+        if let Some(reply) = &reply {
+            self.lent.gates.insert(ask, (gate.to_owned(), reply.clone()));
+        }
+        match reply.map(GateReply::answer) {
             Some(Some(answer)) => report(GATE_MS, Input::GateAnswered { ask, answer }),
             Some(None) => report(GATE_MS, Input::GateFailed { ask }),
             None => Reaction::Open(format!("what does the gate {gate:?} answer to question {}?", ask.0)),
@@ -131,11 +206,15 @@ impl World {
     }
 
     fn invoke(&self, call: ToolCallId, attempt: u32) -> Reaction {
-        let Some(reply) = self.call(call).and_then(|scripted| scripted.attempt(attempt)) else {
+        // An attempt after one that was lost is answered as that one would have been, unless the script says more.
+        let unanswered = self.answered.get(&call).copied().unwrap_or(0) + 1;
+        let answer =
+            |scripted: &ScriptedCall| scripted.attempt(attempt).or_else(|| scripted.attempt(unanswered)).cloned();
+        let Some(reply) = self.call(call).and_then(answer) else {
             let name = self.name(call);
             return Reaction::Open(format!("what does {name:?} give back to call {call}, attempt {attempt}?"));
         };
-        let input = match reply.outcome.clone() {
+        let input = match reply.outcome {
             Ok(output) => Input::ToolCompleted { call, attempt, output },
             Err(error) => Input::ToolFailed { call, attempt, error },
         };
@@ -149,11 +228,14 @@ impl World {
                 report(PERSON_MS, Input::DecisionGiven { ticket, by, decision })
             }
             Some(None) => Reaction::Silence,
-            None => Reaction::PersonNeeded(format!(
-                "{:?} ({call}) waits for a person's decision under ticket {ticket}; give the call a `decision`: \
-                 \"allow\", {{\"allow_with\": {{..}}}}, {{\"deny\": \"why\"}} or \"silence\"",
-                self.name(call)
-            )),
+            None => Reaction::PersonNeeded {
+                call,
+                question: format!(
+                    "{:?} ({call}) waits for a person's decision under ticket {ticket}; give the call a `decision`: \
+                     \"allow\", {{\"allow_with\": {{..}}}}, {{\"deny\": \"why\"}} or \"silence\"",
+                    self.name(call)
+                ),
+            },
         }
     }
 
@@ -163,18 +245,23 @@ impl World {
                 let (by, outcome) = (PERSON.to_owned(), reply.into());
                 report(PERSON_MS, Input::ToolReconciled { call, by, outcome })
             }
-            None => Reaction::PersonNeeded(format!(
-                "{:?} ({call}) was interrupted, and a person must find out what it did; give the call \
-                 `reconciled`: {{\"applied\": {{..}}}}, \"not_applied\" or \"unknown\"",
-                self.name(call)
-            )),
+            None => Reaction::PersonNeeded {
+                call,
+                question: format!(
+                    "{:?} ({call}) was interrupted, and a person must find out what it did; give the call \
+                     `reconciled`: {{\"applied\": {{..}}}}, \"not_applied\" or \"unknown\"",
+                    self.name(call)
+                ),
+            },
         }
     }
 
     fn judge(&mut self, call: JudgeCallId, attempt: u32, draft: Digest) -> Reaction {
-        let Some(JudgeReply { says, usage, after_ms }) = self.judge.pop_front() else {
+        let Some(reply) = self.judge.pop_front() else {
             return Reaction::Open(format!("what is the judge's verdict on {call}, attempt {attempt}?"));
         };
+        self.lent.judge = Some(reply.clone());
+        let JudgeReply { says, usage, after_ms } = reply;
         let input = match says {
             JudgeSays::Verdict(verdict) => Input::SemanticsJudged { call, attempt, draft, verdict, usage },
             JudgeSays::Error(error) => Input::SemanticsFailed { call, attempt, draft, error },

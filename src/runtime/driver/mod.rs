@@ -14,9 +14,9 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use super::clock::{Busy, Clock};
-use super::event::{Question, events, question};
+use super::event::{events, question};
 use super::execution::{Error, Trouble};
-use super::face::{Command, Ended, Face, Standpoint};
+use super::face::{Command, Ended, Face, Standpoint, Waiting};
 use super::store::{Append, Lease, Standing, Store, StoreError};
 use super::trace::Traces;
 use super::witness::Witness;
@@ -24,7 +24,6 @@ use super::world::{Interruption, Performed, World};
 use crate::engine::{Engine, Request, Step};
 use crate::history::Recorder;
 use crate::machines::release::Progress;
-use crate::machines::run;
 use crate::vocabulary::effect::{Effect, TimerKind};
 use crate::vocabulary::ids::ToolCallId;
 use crate::vocabulary::input::Input;
@@ -59,6 +58,8 @@ pub(super) struct Driver {
     desk: mpsc::Receiver<Command>,
     face: Arc<Face>,
     progress: Option<Progress>,
+    /// Whether the person who is asked will not answer, so that the run waits for its timers here.
+    unheard: bool,
 }
 
 /// Why a driver stopped.
@@ -66,8 +67,8 @@ pub(super) struct Driver {
 pub(super) enum Stop {
     /// The run has ended, and its reader has taken the release or is gone.
     Ended,
-    /// Only a person or a timer can move the run: when the next timer is due, in wall time.
-    Parked { due_ms: Option<u64>, questions: Vec<Question> },
+    /// Only a person or a timer can move the run.
+    Parked(Waiting),
     /// It could not go on. What is stored is whole.
     Broken(Error),
     /// A script let the process die.
@@ -88,7 +89,7 @@ impl Driver {
         let flight = Flight::new(Arc::clone(&equipment.clock));
         let Seated { engine, recorder, lease, started_ms, progress } = run;
         let queue = VecDeque::new();
-        Self { equipment, engine, recorder, lease, started_ms, flight, queue, desk, face, progress }
+        Self { equipment, engine, recorder, lease, started_ms, flight, queue, desk, face, progress, unheard: false }
     }
 
     /// Gives the lease back when the driver has stopped.
@@ -131,29 +132,30 @@ impl Driver {
         }
         match first {
             First::Step(step) => self.committed(vec![step]),
-            First::Report(input) => {
-                self.arm();
+            First::Reports(inputs) => {
                 let now_ms = self.equipment.clock.now_ms();
-                return self.report(input, now_ms).await;
-            }
-            First::Wait => {
-                self.arm();
+                let recovered = inputs.iter().any(|input| matches!(input, Input::RunRecovered { .. }));
+                if !recovered && self.engine.ending().is_none() && !self.ask_again() {
+                    return Ok(Some(self.died(now_ms)));
+                }
+                for input in inputs {
+                    if let Some(stop) = self.report(input, now_ms).await? {
+                        return Ok(Some(stop));
+                    }
+                }
                 self.show_end();
                 Ok(None)
             }
         }
     }
 
-    /// Arms the timers of a run that was loaded. Those of a recovered run are armed by its effects.
-    fn arm(&mut self) {
-        if let Some(due_ms) = self.deadline_ms().filter(|_| self.engine.ending().is_none()) {
+    /// A run that waits for a person lost nothing: its timers are armed, and the person is asked under the same
+    /// id. What else was lost is asked for by the step that recovers it. False when the process dies before.
+    fn ask_again(&mut self) -> bool {
+        if let Some(due_ms) = self.deadline_ms() {
             self.flight.timer(TimerKind::Deadline, "run", self.wall(due_ms));
         }
-        for effect in self.engine.outstanding() {
-            if let Effect::StartTimer { kind, of, due_ms } = &effect {
-                self.flight.timer(*kind, of, self.wall(*due_ms));
-            }
-        }
+        self.engine.outstanding().iter().all(|effect| self.perform(effect))
     }
 
     /// The run's deadline in its own time, while it runs.
@@ -174,12 +176,17 @@ impl Driver {
         if !self.queue.is_empty() || !self.flight.has_no_work() || !self.desk.is_empty() {
             return None;
         }
-        if self.engine.ending().is_some() {
-            return self.engine.decider().is_delivered().then_some(Stop::Ended);
-        }
-        if let Some(due_ms) = self.awaits_only_people() {
-            let over = due_ms.is_some_and(|due_ms| due_ms <= self.equipment.clock.now_ms());
-            return (!over).then(|| Stop::Parked { due_ms, questions: self.questions() });
+        match Standing::of(&self.engine, self.started_ms) {
+            Standing::Ended { delivered, .. } => {
+                self.face.hush();
+                return delivered.then_some(Stop::Ended);
+            }
+            Standing::Awaiting { .. } if self.unheard => return None,
+            Standing::Awaiting { due_ms } => {
+                let over = due_ms.is_some_and(|due_ms| due_ms <= self.equipment.clock.now_ms());
+                return (!over).then(|| Stop::Parked(self.waiting(due_ms)));
+            }
+            Standing::Running => self.unheard = false,
         }
         if self.flight.is_empty() {
             // An effect that nobody performs: fail closed instead of waiting for ever (SPEC 13.I11).
@@ -189,34 +196,9 @@ impl Driver {
         None
     }
 
-    /// When the next timer is due, in wall time, if nothing else can move the run but a person.
-    fn awaits_only_people(&self) -> Option<Option<u64>> {
-        if !matches!(self.engine.run_state(), run::State::Awaiting { .. }) {
-            return None;
-        }
-        let mut due_ms = self.deadline_ms();
-        for effect in self.engine.outstanding() {
-            match effect {
-                Effect::AwaitDecision { .. } | Effect::ReconcileTool { .. } => {}
-                Effect::StartTimer { due_ms: next, .. } => due_ms = Some(due_ms.map_or(next, |due| due.min(next))),
-                Effect::ResolveEnvironment
-                | Effect::CallModel { .. }
-                | Effect::AskGate { .. }
-                | Effect::CallHook { .. }
-                | Effect::DispatchTools { .. }
-                | Effect::InvokeTool { .. }
-                | Effect::AdmitNested { .. }
-                | Effect::DenyNested { .. }
-                | Effect::JudgeSemantics { .. }
-                | Effect::AbortInFlight
-                | Effect::Publish { .. } => return None,
-            }
-        }
-        Some(due_ms.map(|due_ms| self.wall(due_ms)))
-    }
-
-    fn questions(&self) -> Vec<Question> {
-        self.engine.outstanding().iter().filter_map(|effect| question(&self.engine, effect)).collect()
+    fn waiting(&self, due_ms: Option<u64>) -> Waiting {
+        let questions = self.engine.outstanding().iter().filter_map(|effect| question(&self.engine, effect)).collect();
+        Waiting { questions, due_ms, spent: self.engine.ledger().cloned().unwrap_or_default() }
     }
 
     /// Waits for what comes next. Nobody's time stands still meanwhile.
@@ -286,10 +268,7 @@ impl Driver {
                     if refusal.kind != RefusalKind::Malformed {
                         return Ok(None);
                     }
-                    input = match input {
-                        Input::ExecutionCrashed { .. } => Input::ExecutionCrashed { origin: String::new() },
-                        other => instead_of(&other, refusal.reason.unwrap_or_default()),
-                    };
+                    input = instead_of(&input, refusal.reason.unwrap_or_default());
                 }
             }
         }
@@ -347,7 +326,7 @@ impl Driver {
             lines,
             records: steps.len() as u64,
             head: self.recorder.head(),
-            standing: self.standing(),
+            standing: Standing::of(&self.engine, self.started_ms),
         };
         self.append(append).await?;
         self.committed(steps).map(Ok)
@@ -373,21 +352,6 @@ impl Driver {
                 done = &mut durable => return done,
                 arrival = self.flight.next() => self.queue.push_back(arrival),
             }
-        }
-    }
-
-    /// Where the run stands, for the store.
-    fn standing(&self) -> Standing {
-        match self.engine.ending() {
-            Some(ending) => Standing::Ended {
-                row: ending.row,
-                outcome: ending.outcome,
-                delivered: self.engine.decider().is_delivered(),
-            },
-            None => match self.awaits_only_people() {
-                Some(due_ms) => Standing::Awaiting { due_ms },
-                None => Standing::Running,
-            },
         }
     }
 
@@ -429,7 +393,7 @@ impl Driver {
         match effect {
             Effect::StartTimer { kind, of, due_ms } => self.flight.timer(*kind, of, self.wall(*due_ms)),
             Effect::DispatchTools { calls } => self.enqueue(Input::ToolsDispatched { calls: calls.clone() }),
-            Effect::AbortInFlight => self.flight.abort(),
+            Effect::AbortInFlight if self.equipment.world.gives_up() => self.flight.abort(),
             Effect::Publish { .. } => self.show_end(),
             Effect::ResolveEnvironment
             | Effect::CallModel { .. }
@@ -440,10 +404,13 @@ impl Driver {
             | Effect::DenyNested { .. }
             | Effect::AwaitDecision { .. }
             | Effect::ReconcileTool { .. }
-            | Effect::JudgeSemantics { .. } => {}
+            | Effect::JudgeSemantics { .. }
+            | Effect::AbortInFlight => {}
         }
-        if let Performed::Reports(report) = self.equipment.world.perform(&self.engine, effect) {
-            self.flight.report(report);
+        match self.equipment.world.perform(&self.engine, effect) {
+            Performed::Reports(report) => self.flight.report(report),
+            Performed::HandedOn => {}
+            Performed::Unheard => self.unheard = true,
         }
         true
     }
@@ -474,10 +441,9 @@ impl Driver {
 pub(super) enum First {
     /// The run was just created: this is its first step, durable already.
     Step(Step),
-    /// The run was loaded, and this is to be reported first.
-    Report(Input),
-    /// The run was loaded, and waits for a person or for its reader.
-    Wait,
+    /// The run was loaded, and this is to be reported first. Without a recovery it waits for a person or its
+    /// reader, or has no more to do.
+    Reports(Vec<Input>),
 }
 
 enum Next {

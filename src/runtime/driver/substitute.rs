@@ -23,6 +23,8 @@ pub(super) fn instead_of(report: &Input, reason: String) -> Input {
         Input::EnvironmentResolved { .. } | Input::ResolutionFailed { .. } => {
             Input::ResolutionFailed { error: ResolutionError::Routing { message: reason } }
         }
+        // The shortest remark fits every limit.
+        Input::ExecutionCrashed { .. } => Input::ExecutionCrashed { origin: String::new() },
         Input::GateAnswered { ask, .. } => Input::GateFailed { ask: *ask },
         Input::HookAnswered { ask, .. } => Input::HookFailed { ask: *ask },
         Input::RunStarted { .. }
@@ -37,7 +39,6 @@ pub(super) fn instead_of(report: &Input, reason: String) -> Input {
         | Input::TicketExpired { .. }
         | Input::CancelRequested { .. }
         | Input::DeadlineElapsed { .. }
-        | Input::ExecutionCrashed { .. }
         | Input::RunRecovered { .. }
         | Input::ToolReconciled { .. }
         | Input::ReleaseDelivered { .. }

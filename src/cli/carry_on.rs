@@ -1,0 +1,115 @@
+//! A run of the store, carried on by this process.
+
+use std::sync::Arc;
+
+use super::exit::{Exit, Problem};
+use super::origin::{Origin, Pace};
+use super::performance::{failed, remark, show, watch};
+use super::place::{Place, refused};
+use super::screen::Screen;
+use super::stepped::{progress, step_through};
+use crate::adapters::scenario::{Resumed, Scenario, Setting, Stage};
+use crate::adapters::stores::sqlite::SqliteStore;
+use crate::runtime::VirtualClock;
+use crate::runtime::clock::{Clock, SystemClock};
+use crate::runtime::store::{Listed, Standing, Store, StoreError};
+use crate::vocabulary::ids::RunId;
+use crate::vocabulary::input::Input;
+
+/// Carries runs on.
+pub(crate) struct Carrier {
+    place: Place,
+    store: Arc<SqliteStore>,
+    pub(crate) screen: Arc<Screen>,
+    /// Whether a run is taken from a living session that drives it.
+    takes_over: bool,
+}
+
+/// Why a run is carried on.
+pub(crate) enum Reason {
+    /// Its driver died, or it is asked whether it can go on.
+    Resumed,
+    /// A timer of it has come due.
+    Woken,
+    /// Somebody says something about it.
+    Told(Input),
+}
+
+impl Carrier {
+    pub(crate) fn new(place: &Place, json: bool, takes_over: bool) -> Result<Self, Problem> {
+        let store = Arc::new(place.write()?);
+        Ok(Self { place: place.clone(), store, screen: Arc::new(Screen::new(json)), takes_over })
+    }
+
+    pub(crate) fn store(&self) -> &SqliteStore {
+        &self.store
+    }
+
+    /// Carries a run on to its end, or to where it waits for a person.
+    pub(crate) async fn carry(&self, run: &RunId, reason: Reason) -> Result<Exit, Problem> {
+        let found = self.store.find(run).await.map_err(|error| refused(&error))?;
+        let listed = found.ok_or_else(|| refused(&StoreError::UnknownRun { run: run.clone() }))?;
+        let origin = self.store.origin(run).await.map_err(|error| refused(&error))?;
+        let bad = |reason: String| Problem::new(Exit::Corrupt, format!("run {run}: {reason}"));
+        let origin = Origin::read(origin.as_deref()).map_err(bad)?;
+        let scenario = origin.scenario().map_err(bad)?;
+        let report = match reason {
+            Reason::Told(ref input) => Some(input.clone()),
+            Reason::Resumed | Reason::Woken => None,
+        };
+        let scenario = match (scenario, &report) {
+            (Some(scenario), _) => scenario,
+            // Whoever is only told of a cancellation asks the world nothing more.
+            (None, Some(Input::CancelRequested { .. })) => Origin::silence(),
+            (None, _) => return Err(unplayable(run)),
+        };
+        self.screen.begin();
+        let at_ms = self.rehearse(run).await?;
+        let setting = self.setting(origin.pace, &listed, at_ms, &reason);
+        match Stage::resume(&scenario, run, &setting, report).await.map_err(|error| failed(&error))? {
+            Resumed::There => {
+                eprintln!("portcullis: the session that drives {run} has taken it");
+                Ok(Exit::Success)
+            }
+            Resumed::Here(mut stage) => self.see_through(&mut stage, run, &scenario).await,
+        }
+    }
+
+    async fn see_through(&self, stage: &mut Stage, run: &RunId, scenario: &Scenario) -> Result<Exit, Problem> {
+        let outcome = watch(stage, run).await?;
+        show(&self.screen, &outcome, run, &*self.store, &self.place.again()).await?;
+        Ok(remark(&self.place.path(), stage, run, &outcome, scenario.expect.as_ref()))
+    }
+
+    /// Steps through what is there, so that the timeline knows its calls; gives the time of the last record.
+    async fn rehearse(&self, run: &RunId) -> Result<u64, Problem> {
+        let lines = self.store.read(run).await.map_err(|error| refused(&error))?;
+        let stepped = step_through(run.as_str(), lines, &progress(None, true), |step, engine| {
+            self.screen.remember(step, engine);
+            Ok(())
+        })?;
+        Ok(stepped.engine.decider().clock().map_or(0, crate::machines::clock::Clock::at_ms))
+    }
+
+    /// In virtual time nothing passes between two processes, but for a run that is woken: it goes on when its
+    /// timer is due.
+    fn setting(&self, pace: Pace, listed: &Listed, at_ms: u64, reason: &Reason) -> Setting {
+        let left_ms = listed.started_ms.saturating_add(at_ms);
+        let clock: Arc<dyn Clock> = match (pace, reason, listed.standing) {
+            (Pace::Real, _, _) => Arc::new(SystemClock::new()),
+            (Pace::Virtual, Reason::Woken, Standing::Awaiting { due_ms: Some(due_ms) }) => {
+                Arc::new(VirtualClock::starting_at(due_ms.max(left_ms)))
+            }
+            (Pace::Virtual, _, _) => Arc::new(VirtualClock::starting_at(left_ms)),
+        };
+        let audience = Some(Arc::clone(&self.screen) as _);
+        Setting { store: Arc::clone(&self.store) as _, clock, audience, takes_over: self.takes_over }
+    }
+}
+
+fn unplayable(run: &RunId) -> Problem {
+    Problem::usage(format!(
+        "run {run} has no scenario beside it that could play its world (an import, or a turn of a recorded \
+         transcript); it can be shown, exported and cancelled: portcullis cancel {run}"
+    ))
+}

@@ -1,0 +1,169 @@
+//! A scripted run, watched until it has ended or waits for a person.
+
+use std::path::Path;
+
+use super::ending::{EndingLine, OpenLine, describe, exit};
+use super::exit::{Exit, Problem, printable};
+use super::place::refused;
+use super::questions;
+use super::release::released;
+use super::screen::Screen;
+use crate::adapters::scenario::{Expectation, Stage};
+use crate::runtime::execution::{Error, Trouble};
+use crate::runtime::store::Store;
+use crate::runtime::{Ended, Outcome};
+use crate::vocabulary::ids::RunId;
+use crate::vocabulary::input::{CancelOrigin, Input};
+
+/// Plays a run until nothing more happens. The first interrupt from the terminal cancels it, the second leaves
+/// it as it is.
+pub(crate) async fn watch(stage: &mut Stage, run: &RunId) -> Result<Outcome, Problem> {
+    let mut interrupts = 0_u32;
+    loop {
+        let interrupt = tokio::select! {
+            biased;
+            outcome = stage.curtain() => return outcome.map_err(|error| failed(&error)),
+            interrupt = interrupted() => interrupt,
+        };
+        interrupts += 1;
+        if interrupts > 1 {
+            let left = format!("run {run} is left as it is; it goes on with: portcullis resume {run}");
+            return Err(Problem::new(Exit::Open, left));
+        }
+        eprintln!("portcullis: cancelling {run}; once more leaves it as it is");
+        let input = Input::CancelRequested { by: interrupt.to_owned(), origin: CancelOrigin::Caller };
+        match stage.report(input).await {
+            // A run that has just ended needs no cancellation.
+            Ok(()) | Err(Error::Execution(Trouble::Refused(_))) => {}
+            Err(error) => return Err(failed(&error)),
+        }
+    }
+}
+
+/// Waits for somebody to interrupt the process, and says who.
+async fn interrupted() -> &'static str {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            return tokio::select! {
+                _ = tokio::signal::ctrl_c() => "an interrupt",
+                _ = terminate.recv() => "a termination signal",
+            };
+        }
+    }
+    // Without a way to hear of interrupts the process ends as it always does.
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+    "an interrupt"
+}
+
+/// The problem of a call that failed.
+pub(crate) fn failed(error: &Error) -> Problem {
+    let exit = match error {
+        Error::Commit(error) => return not_committed(error),
+        Error::Resolution { .. } => Exit::Usage,
+        Error::Execution(trouble) => match trouble {
+            Trouble::UnknownRun(_) | Trouble::Refused(_) | Trouble::RefusedThere { .. } | Trouble::Driven { .. } => {
+                Exit::Usage
+            }
+            Trouble::Damaged { .. } => Exit::Corrupt,
+            Trouble::Diverged { .. } => Exit::Divergence,
+            Trouble::Stopped(_) | Trouble::Unequipped(_) | Trouble::Unanswered(_) => Exit::Unexpected,
+        },
+    };
+    Problem::new(exit, error.to_string())
+}
+
+fn not_committed(error: &crate::runtime::store::StoreError) -> Problem {
+    let message = crate::vocabulary::outcome::FailureCode::RunPersistenceFailed.safe_message();
+    let problem = refused(error);
+    Problem::new(Exit::Persistence, format!("{problem}. {message}"))
+}
+
+/// Shows where a run came to: its ending and release, or what it waits for and what to type.
+pub(crate) async fn show(
+    screen: &Screen,
+    outcome: &Outcome,
+    run: &RunId,
+    store: &dyn Store,
+    option: &str,
+) -> Result<(), Problem> {
+    let listed = store.find(run).await.map_err(|error| refused(&error))?;
+    let (records, head) =
+        listed.map_or((0, crate::vocabulary::digest::Digest::ZERO), |listed| (listed.records, listed.head));
+    match outcome {
+        Outcome::Ended(ended) => {
+            let Ended { ending, release, spent, .. } = &**ended;
+            screen.write(|mut out| {
+                if screen.is_json() {
+                    return write_json(&EndingLine::new(run, ending, Some(spent), records, head), &mut out);
+                }
+                writeln!(out, "{}", printable(&describe(ending)))?;
+                write!(out, "{}", printable(&released(release)))
+            })?;
+        }
+        Outcome::Awaiting(waiting) => screen.write(|mut out| {
+            if screen.is_json() {
+                return write_json(&OpenLine::new(run, Some(&waiting.spent), records, head), &mut out);
+            }
+            writeln!(out, "open: the run awaits a person")?;
+            for question in &waiting.questions {
+                writeln!(out, "  {}", printable(&questions::asked(question)))?;
+                writeln!(out, "    {}", questions::see(&format!("{run}{option}"), question))?;
+                writeln!(out, "    {}", questions::answer(run, question, option))?;
+            }
+            Ok(())
+        })?,
+    }
+    Ok(())
+}
+
+fn write_json(value: &impl serde::Serialize, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    out.write_all(b"\n")
+}
+
+/// Says on standard error what the script left open or expected otherwise, and gives the exit code.
+pub(crate) fn remark(
+    source: &Path,
+    stage: &Stage,
+    run: &RunId,
+    outcome: &Outcome,
+    expect: Option<&Expectation>,
+) -> Exit {
+    let remarks = stage.questions().into_iter().map(|question| format!("the file leaves open: {question}"));
+    let remarks = remarks.chain(stage.unused().into_iter().map(|unused| format!("the file holds {unused}")));
+    for remark in remarks {
+        say(source, &format!("{run}: {remark}"));
+    }
+    let ended = match outcome {
+        Outcome::Ended(ended) => ended,
+        Outcome::Awaiting(_) => {
+            for person in stage.people() {
+                say(source, &format!("{run}: {person}"));
+            }
+            let Some(expected) = expect else { return Exit::Awaiting };
+            say(source, &format!("{run}: expected an ending in row {}, but the run awaits a person", expected.row));
+            return Exit::Unexpected;
+        }
+    };
+    let differences = expect.map(|expected| expected.differences(&ended.ending)).unwrap_or_default();
+    for difference in &differences {
+        say(source, &format!("{run}: the ending differs in {difference}"));
+    }
+    if differences.is_empty() { exit(&ended.ending) } else { Exit::Unexpected }
+}
+
+/// Remarks go to standard error: they are about the file, not the result.
+pub(crate) fn say(path: &Path, remark: &str) {
+    eprintln!("portcullis: {}: {}", path.display(), printable(remark));
+}
+
+/// The one that is reported when several runs end (SPEC 14.8).
+pub(crate) fn worse(one: Exit, other: Exit) -> Exit {
+    const ORDER: [Exit; 6] =
+        [Exit::Unexpected, Exit::Awaiting, Exit::Cancelled, Exit::Failed, Exit::Fallback, Exit::Success];
+    ORDER.into_iter().find(|exit| *exit == one || *exit == other).unwrap_or(one)
+}

@@ -1,0 +1,46 @@
+//! What the reader of a run gets, for people.
+
+use crate::machines::release::{Body, Citation, Release};
+use crate::vocabulary::fact::Fact;
+
+/// A release as text. Every line of it is indented, so that no released text looks
+/// like a line of ours.
+pub(crate) fn released(release: &Release) -> String {
+    let mut text = String::new();
+    let mut say = |indent: &str, line: &str| {
+        for line in line.lines() {
+            text.push_str(indent);
+            text.push_str(line);
+            text.push('\n');
+        }
+    };
+    match release.body() {
+        Body::Success { statement, data, citations, judged, .. } => {
+            say("  ", statement);
+            for Citation { fact, quote } in citations {
+                say("    ", &told(fact));
+                if let Some(quote) = quote {
+                    say("      ", &format!("quoted: {quote}"));
+                }
+            }
+            if let Some(data) = data {
+                say("    ", &format!("data: {}", data.to_text()));
+            }
+            if !judged {
+                say("  ", "(no judge was asked: the spec switched it off)");
+            }
+        }
+        Body::Fallback { facts, .. } => {
+            say("  ", "No report could be verified. This was observed:");
+            for fact in facts {
+                say("    ", &told(fact));
+            }
+        }
+        Body::Failed { message, .. } | Body::Cancelled { message, .. } => say("  ", message),
+    }
+    text
+}
+
+fn told(fact: &Fact) -> String {
+    format!("[{}] {}: {}", fact.id, fact.tool, fact.statement)
+}
