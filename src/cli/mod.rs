@@ -104,10 +104,14 @@ pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            let code = if error.use_stderr() { Exit::Usage } else { Exit::Success };
+            if error.use_stderr() {
+                // It repeats what was typed.
+                eprint!("{}", exit::printable(&error.render().to_string()));
+                return Exit::Usage.into();
+            }
             // Nothing is left to say when the terminal is gone.
             let _ = error.print();
-            return code.into();
+            return Exit::Success.into();
         }
     };
     let json = arguments.json;

@@ -32,6 +32,7 @@ mod machines;
 mod play;
 #[cfg(feature = "testkit")]
 mod properties;
+mod redaction;
 #[cfg(feature = "testkit")]
 mod refusals;
 #[cfg(feature = "testkit")]
@@ -48,6 +49,8 @@ mod shared;
 mod sqlite;
 #[cfg(feature = "cli")]
 mod stage;
+#[cfg(feature = "cli")]
+mod store_commands;
 #[cfg(all(feature = "runtime", feature = "testkit"))]
 mod stores;
 #[cfg(feature = "cli")]

@@ -75,7 +75,7 @@ impl Redactor {
         let input = serde_json::from_slice::<Written<'_>>(line.bytes)
             .map_err(|error| fault(line, FaultCode::MalformedRecord, error.to_string()))?
             .input;
-        let mut text = Text { key, out: std::mem::take(&mut self.line) };
+        let mut text = Text { key, run: &envelope.run, out: std::mem::take(&mut self.line) };
         text.out.clear();
         text.keep(&format!(
             r#"{{"redaction":{VERSION},"run":"{}","seq":{},"at_ms":{}"#,
@@ -137,12 +137,17 @@ struct Redacted {
 }
 
 /// The text of a redacted record while it is written.
-struct Text {
+struct Text<'a> {
     key: Digest,
+    run: &'a RunId,
     out: Vec<u8>,
 }
 
-impl Sink for Text {
+impl Sink for Text<'_> {
+    fn is_run(&self, text: &str) -> bool {
+        self.run.as_str() == text
+    }
+
     fn keep(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
     }
@@ -270,7 +275,7 @@ impl Follower {
             (&structure::STATE, record.state),
             (&structure::EFFECTS, record.effects),
         ] {
-            check(rule, raw.get()).map_err(|reason| fault(line, FaultCode::MalformedRecord, reason))?;
+            check(&record.run, rule, raw.get()).map_err(|reason| fault(line, FaultCode::MalformedRecord, reason))?;
         }
         self.records += 1;
         Ok(())
@@ -310,18 +315,22 @@ fn fault(line: Line<'_>, code: FaultCode, reason: String) -> Fault {
 }
 
 /// Whether whatever is no structure was redacted.
-fn check(rule: &Rule, raw: &str) -> Result<(), String> {
-    struct Bare(bool);
+fn check(run: &RunId, rule: &Rule, raw: &str) -> Result<(), String> {
+    struct Bare<'a>(&'a RunId, bool);
 
-    impl Sink for Bare {
+    impl Sink for Bare<'_> {
+        fn is_run(&self, text: &str) -> bool {
+            self.0.as_str() == text
+        }
+
         fn keep(&mut self, _: &str) {}
 
         fn seal(&mut self, raw: &str) {
-            self.0 |= serde_json::from_str::<Redacted>(raw).is_err();
+            self.1 |= serde_json::from_str::<Redacted>(raw).is_err();
         }
     }
 
-    let mut bare = Bare(false);
+    let mut bare = Bare(run, false);
     walk(rule, raw, &mut bare);
-    if bare.0 { Err("it holds a value that should have been redacted".to_owned()) } else { Ok(()) }
+    if bare.1 { Err("it holds a value that should have been redacted".to_owned()) } else { Ok(()) }
 }

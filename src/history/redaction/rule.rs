@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::vocabulary::ids::{FactId, JudgeCallId, ModelCallId, NestedCallId, RunId, ToolCallId};
+use crate::vocabulary::ids::{FactId, JudgeCallId, ModelCallId, NestedCallId, ToolCallId};
 
 /// What may stand in a place. A value that is not of its kind is a payload, and so is `null` under [`Rule::Payload`].
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) enum Rule {
     Word(fn(&str) -> bool),
     /// One of our ids for calls, questions and facts.
     Id,
-    /// A run's id.
+    /// The id of the run itself.
     Run,
     /// What a timer belongs to: the run, or a call and its attempt. A ticket's name is a payload.
     Timer,
@@ -38,6 +38,8 @@ pub(super) enum Rule {
 
 /// Where the walk puts what it meets, in order.
 pub(super) trait Sink {
+    /// Whether this is the id of the run that is walked.
+    fn is_run(&self, text: &str) -> bool;
     /// Structure.
     fn keep(&mut self, text: &str);
     /// A payload, as its JSON text.
@@ -52,7 +54,7 @@ pub(super) fn walk(rule: &Rule, raw: &str, sink: &mut impl Sink) {
         Rule::Flag => matches!(raw, "true" | "false" | "null"),
         Rule::Word(is_word) => raw == "null" || plain(raw).is_some_and(is_word),
         Rule::Id => plain(raw).is_some_and(is_id),
-        Rule::Run => plain(raw).is_some_and(|text| text.parse::<RunId>().is_ok()),
+        Rule::Run => plain(raw).is_some_and(|text| sink.is_run(text)),
         Rule::Timer => plain(raw).is_some_and(is_timer),
         Rule::Operation => plain(raw).is_some_and(is_operation),
         Rule::Shared(rule) => return walk(rule, raw, sink),
