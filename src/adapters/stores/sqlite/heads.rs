@@ -112,11 +112,12 @@ impl Heads {
             let (stored, now) = (&known.stored, &known.now);
             if (stored.end, stored.hash) != (now.end, now.hash) {
                 updates.end(now)?;
+                (known.stored.end, known.stored.hash) = (now.end, now.hash);
             }
-            if stored.hold != now.hold {
-                updates.hold(now)?;
+            if known.stored.hold != known.now.hold {
+                updates.hold(&known.now)?;
+                known.stored.hold = known.now.hold.clone();
             }
-            known.stored = known.now.clone();
         }
         Ok(())
     }
