@@ -233,7 +233,7 @@ impl Filter {
 /// # Errors
 /// `Malformed` when they are not.
 pub fn whole_lines(run: &RunId, lines: &[u8], records: u64) -> Result<(), StoreError> {
-    let found = each_line(lines).count() as u64;
+    let found = memchr::memchr_iter(b'\n', lines).count() as u64;
     if found > 0 && found == records && lines.ends_with(b"\n") {
         Ok(())
     } else {
@@ -242,14 +242,12 @@ pub fn whole_lines(run: &RunId, lines: &[u8], records: u64) -> Result<(), StoreE
 }
 
 /// The lines in these bytes, each with its line end. What stands behind the last line end is given too.
-pub fn each_line(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
-    std::iter::from_fn(move || {
-        let rest = lines;
-        // Reading from memory cannot fail. It looks for the end in wide steps, which an iterator over bytes
-        // does not: that took a third of an append.
-        let length = lines.skip_until(b'\n').unwrap_or(0);
-        rest.get(..length).filter(|line| !line.is_empty())
-    })
+pub fn each_line(lines: &[u8]) -> impl Iterator<Item = &[u8]> {
+    // Looked for in wide steps: byte by byte, finding the ends took a third of an append.
+    let ends = memchr::memchr_iter(b'\n', lines).map(|end| end + 1);
+    let rest = Some(lines.len()).filter(|_| !lines.is_empty() && !lines.ends_with(b"\n"));
+    let mut begin = 0;
+    ends.chain(rest).filter_map(move |end| lines.get(std::mem::replace(&mut begin, end)..end))
 }
 
 /// A request's name in its store.

@@ -82,7 +82,9 @@ where
         other.append(append(&taken, 2, &["third"])).await?;
         match owner(&session, &lease).await? {
             Owner::Living { name } if !name.is_empty() => Ok(()),
-            other => Err(Wrong(format!("{other:?} drives a run that a living session took over"))),
+            other @ (Owner::Nobody | Owner::Living { .. } | Owner::Dead { .. }) => {
+                Err(Wrong(format!("{other:?} drives a run that a living session took over")))
+            }
         }
     }
 
@@ -92,7 +94,9 @@ where
         drop(session);
         match owner(&other, &lease).await? {
             Owner::Dead { name } if !name.is_empty() => {}
-            found => return Err(Wrong(format!("{found:?} drives a run whose session was dropped"))),
+            found @ (Owner::Nobody | Owner::Living { .. } | Owner::Dead { .. }) => {
+                return Err(Wrong(format!("{found:?} drives a run whose session was dropped")));
+            }
         }
         let claimed = other.claim(&lease.run, Claim::Free).await?;
         refused("the dead session's lease", other.append(append(&lease, 1, &["x"])).await, &fenced(&lease))?;

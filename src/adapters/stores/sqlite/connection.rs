@@ -202,10 +202,11 @@ impl Readers {
         }
         let readers = Self::new(place);
         let connection = readers.connect()?;
-        match layout::kind(&connection).map_err(|error| readers.place.sqlite(error))? {
-            Kind::Empty if !matches!(readers.place.look()?, Found::File(_)) => return Err(missing(&readers.place)),
-            kind => accept(&readers.place, kind)?,
+        let kind = layout::kind(&connection).map_err(|error| readers.place.sqlite(error))?;
+        if kind == Kind::Empty && !matches!(readers.place.look()?, Found::File(_)) {
+            return Err(missing(&readers.place));
         }
+        accept(&readers.place, kind)?;
         readers.keep(connection);
         Ok(readers)
     }
@@ -274,5 +275,33 @@ impl Readers {
         }
         uri.push_str("?immutable=1");
         Connection::open_with_flags(uri, flags)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_writing_connection_has_what_durability_hangs_on() {
+        let path = std::env::temp_dir().join(format!("portcullis-pragmas-{}.db", std::process::id()));
+        let place = Place::of(&path).expect("a place");
+        let connection = writing(&place, Absent::Create).expect("a store");
+        let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        for (name, value) in
+            [("synchronous", 2), ("fullfsync", 1), ("foreign_keys", 0), ("page_size", 8192), ("busy_timeout", 5000)]
+        {
+            assert_eq!(pragma(name), Ok(value), "{name}");
+        }
+        let mode = connection.pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0));
+        assert_eq!(mode.as_deref(), Ok("wal"));
+        connection.close().expect("nothing is left undone");
+        std::fs::remove_file(&path).expect("the store was there");
+    }
+
+    #[test]
+    fn a_store_that_cannot_have_a_log_is_refused() {
+        let connection = Connection::open_in_memory().expect("a database in memory");
+        assert!(matches!(settle(&connection), Err(Trouble::Damaged(reason)) if reason.contains("memory")));
     }
 }

@@ -107,18 +107,19 @@ impl Heads {
     pub(super) fn write(&mut self, updates: &mut Updates<'_>) -> Result<(), Trouble> {
         self.touched.sort_unstable();
         self.touched.dedup();
+        let mut moved = Vec::with_capacity(self.touched.len());
         for place in self.touched.drain(..) {
-            let known = self.known.get_mut(place.0).ok_or_else(forgotten)?;
-            let (stored, now) = (&known.stored, &known.now);
+            let Known { stored, now } = self.known.get_mut(place.0).ok_or_else(forgotten)?;
             if (stored.end, stored.hash) != (now.end, now.hash) {
-                updates.end(now)?;
+                moved.push((now.end, now.hash));
+                (stored.end, stored.hash) = (now.end, now.hash);
             }
             if stored.hold != now.hold {
                 updates.hold(now)?;
+                stored.hold = now.hold.clone();
             }
-            known.stored = known.now.clone();
         }
-        Ok(())
+        updates.ends(&moved)
     }
 }
 
@@ -126,27 +127,36 @@ fn forgotten() -> Trouble {
     Trouble::Damaged("a run was forgotten while it was written".to_owned())
 }
 
+/// Ends that one statement writes down. Beginning and ending a statement costs as much as a row does.
+const ENDS_AT_ONCE: usize = 16;
+
 /// The statements that write heads down.
 pub(super) struct Updates<'c> {
     end: Statement<'c>,
+    ends: Statement<'c>,
     hold: Statement<'c>,
 }
 
 impl<'c> Updates<'c> {
     /// Prepares them.
     pub(super) fn prepare(connection: &'c Connection) -> rusqlite::Result<Self> {
-        let end = connection.prepare("UPDATE heads SET records = ?2, last = ?3, head = ?4 WHERE run = ?1")?;
+        let ends = |rows: usize| {
+            let rows = vec!["(?, ?, ?, ?)"; rows].join(", ");
+            connection.prepare(&format!("INSERT OR REPLACE INTO heads (run, records, last, head) VALUES {rows}"))
+        };
         let hold = connection.prepare(
             "UPDATE runs SET epoch = ?2, owner = ?3, standing = ?4, due_ms = ?5, row = ?6, outcome = ?7 \
              WHERE number = ?1",
         )?;
-        Ok(Self { end, hold })
+        Ok(Self { end: ends(1)?, ends: ends(ENDS_AT_ONCE)?, hold })
     }
 
-    fn end(&mut self, head: &Head) -> Result<(), Trouble> {
-        let End { run, records, last } = head.end;
-        let changed = self.end.execute(params![run, signed(records), last, head.hash.as_bytes()])?;
-        one(changed, run)
+    fn ends(&mut self, moved: &[(End, Digest)]) -> Result<(), Trouble> {
+        let (many, rest) = moved.as_chunks::<ENDS_AT_ONCE>();
+        for rows in many {
+            put(&mut self.ends, rows)?;
+        }
+        rest.iter().try_for_each(|row| put(&mut self.end, std::slice::from_ref(row)))
     }
 
     fn hold(&mut self, head: &Head) -> Result<(), Trouble> {
@@ -156,6 +166,18 @@ impl<'c> Updates<'c> {
         let changed = self.hold.execute(params![run, signed(*epoch), owner.as_deref(), word, due_ms, row, outcome])?;
         one(changed, run)
     }
+}
+
+fn put(statement: &mut Statement<'_>, rows: &[(End, Digest)]) -> Result<(), Trouble> {
+    for (row, (End { run, records, last }, hash)) in rows.iter().enumerate() {
+        let first = row * 4;
+        statement.raw_bind_parameter(first + 1, run)?;
+        statement.raw_bind_parameter(first + 2, signed(*records))?;
+        statement.raw_bind_parameter(first + 3, last)?;
+        statement.raw_bind_parameter(first + 4, hash.as_bytes())?;
+    }
+    statement.raw_execute()?;
+    Ok(())
 }
 
 fn one(changed: usize, run: i64) -> Result<(), Trouble> {

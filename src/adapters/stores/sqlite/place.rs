@@ -45,11 +45,13 @@ impl Place {
             .file_name()
             .ok_or_else(|| fault(MediumFault::Foreign, "this names a folder, not a file".to_owned()))?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
-        let folder = fs::canonicalize(parent).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => {
-                fault(MediumFault::Missing, format!("the folder {} does not exist; create it first", parent.display()))
+        let folder = fs::canonicalize(parent).map_err(|error| {
+            let shown = parent.display();
+            if error.kind() == io::ErrorKind::NotFound {
+                fault(MediumFault::Missing, format!("the folder {shown} does not exist; create it first"))
+            } else {
+                fault(MediumFault::Unavailable, format!("the folder {shown} cannot be reached: {error}"))
             }
-            _ => fault(MediumFault::Unavailable, format!("the folder {} cannot be reached: {error}", parent.display())),
         })?;
         Ok(Self { path: folder.join(name), folder, given })
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::fault::{self, Trouble};
@@ -20,6 +21,11 @@ const GROUP_MAX: usize = 4096;
 /// Bytes of one transaction, about: then the rest waits for the next.
 const GROUP_BYTES_MAX: usize = 8 << 20;
 
+/// Callers that one task tells, so that the tasks spread over a runtime's threads.
+const TOLD_AT_ONCE: usize = 128;
+/// Fewer are told one by one.
+const TOLD_TOGETHER_MIN: usize = 8;
+
 /// Something to be done in a transaction.
 trait Job: Send {
     /// How many bytes it brings, about.
@@ -27,6 +33,9 @@ trait Job: Send {
 
     /// Does it. A refusal is kept for the caller and spoils nothing; trouble with the file ends the transaction.
     fn run(&mut self, ledger: &mut Ledger<'_>) -> Result<(), Trouble>;
+
+    /// The runtime that its caller waits in, if it is one of tokio's.
+    fn runtime(&self) -> Option<&Handle>;
 
     /// Tells the caller, when the transaction is durable or has failed.
     fn tell(self: Box<Self>, committed: Result<(), StoreError>);
@@ -36,12 +45,17 @@ struct Task<T, W> {
     bytes: usize,
     work: W,
     outcome: Option<Result<T, StoreError>>,
+    runtime: Option<Handle>,
     caller: oneshot::Sender<Result<T, StoreError>>,
 }
 
 impl<T: Send, W: FnMut(&mut Ledger<'_>) -> Result<T, Trouble> + Send> Job for Task<T, W> {
     fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    fn runtime(&self) -> Option<&Handle> {
+        self.runtime.as_ref()
     }
 
     fn run(&mut self, ledger: &mut Ledger<'_>) -> Result<(), Trouble> {
@@ -107,7 +121,7 @@ impl Writer {
     ) -> Result<T, StoreError> {
         let gone = || self.place.medium(MediumFault::Unavailable, "the store was closed; open it again".to_owned());
         let (caller, answer) = oneshot::channel();
-        let job = Box::new(Task { bytes, work, outcome: None, caller });
+        let job = Box::new(Task { bytes, work, outcome: None, runtime: Handle::try_current().ok(), caller });
         let jobs = self.jobs.as_ref().ok_or_else(gone)?;
         jobs.send(job).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
@@ -120,6 +134,24 @@ impl Drop for Writer {
         if let Some(thread) = self.thread.take() {
             // A panic in there has told its callers by hanging up on them.
             drop(thread.join());
+        }
+    }
+}
+
+/// Tells all callers of a group. Waking a task from outside its runtime is dear, and would hold the next group
+/// up; from inside it is cheap. So many callers of one runtime are told by one task in there.
+fn tell(group: Vec<Box<dyn Job>>, committed: &Result<(), StoreError>) {
+    let mut jobs = group.into_iter();
+    loop {
+        let some = jobs.by_ref().take(TOLD_AT_ONCE).collect::<Vec<_>>();
+        let Some(first) = some.first() else { return };
+        let together = |one: &Handle| some.iter().all(|job| job.runtime().is_some_and(|other| other.id() == one.id()));
+        let runtime = first.runtime().filter(|runtime| some.len() >= TOLD_TOGETHER_MIN && together(runtime)).cloned();
+        let committed = committed.clone();
+        let each = move || some.into_iter().for_each(|job| job.tell(committed.clone()));
+        match runtime {
+            Some(runtime) => drop(runtime.spawn(async move { each() })),
+            None => each(),
         }
     }
 }
@@ -149,9 +181,7 @@ impl Groups<'_> {
                 group.push(job);
             }
             let committed = self.commit(&mut group);
-            for job in group {
-                job.tell(committed.clone());
-            }
+            tell(group, &committed);
         }
     }
 
