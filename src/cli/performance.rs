@@ -14,6 +14,7 @@ use crate::runtime::store::Store;
 use crate::runtime::{Ended, Outcome};
 use crate::vocabulary::ids::RunId;
 use crate::vocabulary::input::{CancelOrigin, Input};
+use crate::vocabulary::refusal::RefusalKind;
 
 /// Plays a run until nothing more happens. The first interrupt from the terminal cancels it, the second leaves
 /// it as it is.
@@ -73,7 +74,22 @@ pub(crate) fn failed(error: &Error) -> Problem {
             Trouble::Stopped(_) | Trouble::Unequipped(_) | Trouble::Unanswered(_) => Exit::Unexpected,
         },
     };
-    Problem::new(exit, error.to_string())
+    let Error::Execution(Trouble::Refused(refusal)) = error else { return Problem::new(exit, error.to_string()) };
+    Problem::new(exit, format!("{}: {refusal}", unfit(refusal.kind)))
+}
+
+/// A refusal in words.
+const fn unfit(kind: RefusalKind) -> &'static str {
+    match kind {
+        RefusalKind::Terminal => "the run has ended already",
+        RefusalKind::Stale => "nothing of that name is waiting any more; `portcullis show RUN` names what is",
+        RefusalKind::Duplicate => "this was said already",
+        RefusalKind::Conflict => "something else was said already",
+        RefusalKind::Unexpected => "nothing waits for that now; `portcullis show RUN` says where the run stands",
+        RefusalKind::Malformed => "this is out of form",
+        RefusalKind::NotDue => "it is too early for that",
+        RefusalKind::NotStarted | RefusalKind::AlreadyStarted => "the run does not take that",
+    }
 }
 
 fn not_committed(error: &crate::runtime::store::StoreError) -> Problem {
@@ -134,7 +150,8 @@ pub(crate) fn remark(
     expect: Option<&Expectation>,
 ) -> Exit {
     let remarks = stage.questions().into_iter().map(|question| format!("the file leaves open: {question}"));
-    let remarks = remarks.chain(stage.unused().into_iter().map(|unused| format!("the file holds {unused}")));
+    let unused = if matches!(outcome, Outcome::Ended(_)) { stage.unused() } else { Vec::new() };
+    let remarks = remarks.chain(unused.into_iter().map(|unused| format!("the file holds {unused}")));
     for remark in remarks {
         say(source, &format!("{run}: {remark}"));
     }

@@ -68,12 +68,19 @@ impl Alarms {
     /// Waits until an alarm is due, or another one may be first. Comes back busy in the first case.
     async fn wait(&self, clock: &dyn Clock) -> Option<Busy> {
         let first = self.first();
-        let mut busy = first.map(|_| clock.busy());
-        let mut ring = pin!(clock.sleep_until(first.unwrap_or(u64::MAX)));
+        // Whoever waits is busy until the wait is over: it must not be let go before the wait is given up.
+        let ring = async {
+            let busy = clock.busy();
+            clock.sleep_until(first.unwrap_or(u64::MAX)).await;
+            busy
+        };
+        let mut ring = pin!(ring);
         let mut changed = pin!(self.changed.notified());
         std::future::poll_fn(move |context| {
-            if first.is_some() && ring.as_mut().poll(context).is_ready() {
-                return Poll::Ready(busy.take());
+            if first.is_some()
+                && let Poll::Ready(busy) = ring.as_mut().poll(context)
+            {
+                return Poll::Ready(Some(busy));
             }
             // The wait is known to the clock by now.
             let fresh = if self.first() == first { std::mem::take(&mut self.lock().fresh) } else { Vec::new() };

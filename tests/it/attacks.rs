@@ -246,7 +246,7 @@ fn simulate_does_not_repeat_the_models_text() {
         r#"{{"at_ms":0,"input":{{"type":"model_responded","call":"m1","attempt":1,"content":"{secret}","finish":"stop","usage":{{}}}}}}"#
     );
     std::fs::write(&file, line).unwrap();
-    let out = std::process::Command::new(env!("CARGO_BIN_EXE_portcullis")).arg("simulate").arg(&file).output().unwrap();
+    let out = crate::support::portcullis().arg("simulate").arg(&file).output().unwrap();
     std::fs::remove_file(&file).unwrap();
     let said = String::from_utf8_lossy(&out.stdout);
     assert!(said.contains("malformed") && !said.contains(secret), "{said}");
@@ -485,7 +485,7 @@ fn the_timeline_does_not_show_what_the_model_wrote_as_a_tools_name() {
         ),
     )
     .unwrap();
-    let out = std::process::Command::new(env!("CARGO_BIN_EXE_portcullis")).arg("run").arg(&file).output().unwrap();
+    let out = crate::support::portcullis().arg("run").arg(&file).output().unwrap();
     std::fs::remove_file(&file).unwrap();
     assert!(!String::from_utf8_lossy(&out.stdout).contains(text));
 }
@@ -494,9 +494,9 @@ fn the_timeline_does_not_show_what_the_model_wrote_as_a_tools_name() {
 #[cfg(feature = "cli")]
 #[test]
 fn a_reader_that_went_away_does_not_turn_failure_into_success() {
-    use std::process::{Command, Stdio};
+    use std::process::Stdio;
     let exit = |arguments: &[&str]| {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_portcullis"))
+        let mut child = crate::support::portcullis()
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -519,14 +519,7 @@ fn a_terminal_history_with_a_torn_tail_is_said_to_be_cut() {
     let mut bytes = crate::support::small_success();
     bytes.push(0);
     std::fs::write(&file, bytes).unwrap();
-    let replay = |json: &[&str]| {
-        std::process::Command::new(env!("CARGO_BIN_EXE_portcullis"))
-            .arg("replay")
-            .args(json)
-            .arg(&file)
-            .output()
-            .unwrap()
-    };
+    let replay = |json: &[&str]| crate::support::portcullis().arg("replay").args(json).arg(&file).output().unwrap();
     let (told, shown) = (replay(&[]), replay(&["--json"]));
     std::fs::remove_file(&file).unwrap();
     assert_eq!((told.status.code(), shown.status.code()), (Some(9), Some(9)));
@@ -547,13 +540,8 @@ fn a_linked_folder_is_not_written_through() {
         r#"[{"role":"user","content":"q"},{"role":"assistant","content":"a"},{"role":"user","content":"q"},{"role":"assistant","content":"a"}]"#,
     )
     .unwrap();
-    let out = std::process::Command::new(env!("CARGO_BIN_EXE_portcullis"))
-        .arg("run")
-        .arg(&file)
-        .arg("--history")
-        .arg(base.join("link"))
-        .output()
-        .unwrap();
+    let out =
+        crate::support::portcullis().arg("run").arg(&file).arg("--history").arg(base.join("link")).output().unwrap();
     let written = std::fs::read_dir(base.join("real")).unwrap().count();
     std::fs::remove_dir_all(&base).unwrap();
     assert_eq!((written, out.status.code()), (0, Some(2)));

@@ -99,13 +99,8 @@ fn a_linked_folder_with_a_slash_is_not_written_through() {
         r#"[{"role":"user","content":"q"},{"role":"assistant","content":"a"},{"role":"user","content":"q"},{"role":"assistant","content":"a"}]"#,
     )
     .unwrap();
-    let out = std::process::Command::new(env!("CARGO_BIN_EXE_portcullis"))
-        .arg("run")
-        .arg(&file)
-        .arg("--history")
-        .arg(base.join("link/"))
-        .output()
-        .unwrap();
+    let out =
+        crate::support::portcullis().arg("run").arg(&file).arg("--history").arg(base.join("link/")).output().unwrap();
     let written = std::fs::read_dir(base.join("real")).unwrap().count();
     std::fs::remove_dir_all(&base).unwrap();
     assert_eq!((written, out.status.code()), (0, Some(2)));

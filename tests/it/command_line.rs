@@ -2,16 +2,16 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use crate::support::small_success;
 
 fn portcullis(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_portcullis")).args(arguments).output().expect("the binary runs")
+    crate::support::portcullis().args(arguments).output().expect("the binary runs")
 }
 
 fn fed(arguments: &[&str], input: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_portcullis"))
+    let mut child = crate::support::portcullis()
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -1,7 +1,7 @@
 //! `portcullis run` as a process: exit codes, outputs, files.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 /// A folder of the test's own, removed at the end.
 struct Folder(PathBuf);
@@ -28,7 +28,7 @@ impl Drop for Folder {
 }
 
 fn portcullis<I: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = I>) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_portcullis")).args(arguments).output().unwrap()
+    crate::support::portcullis().args(arguments).output().unwrap()
 }
 
 fn run(file: &Path, more: &[&str]) -> Output {
@@ -211,7 +211,7 @@ fn force_replaces_histories_and_nothing_else() {
 fn a_reader_of_the_timeline_who_leaves_does_not_cost_the_history() {
     let folder = Folder::new("pipe");
     let history = folder.0.join("h.jsonl");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_portcullis"))
+    let mut child = crate::support::portcullis()
         .args(["run", example("diagnosis").to_str().unwrap(), "--history", history.to_str().unwrap()])
         .stdout(std::process::Stdio::piped())
         .spawn()

@@ -18,13 +18,16 @@ pub(crate) struct Played {
     pub(crate) people: Vec<String>,
     pub(crate) questions: Vec<String>,
     pub(crate) unused: Vec<String>,
-    pub(crate) refused: Vec<(u64, &'static str, String)>,
+    pub(crate) refused: Vec<Refused>,
     pub(crate) crashes: usize,
 }
 
 /// Keeps what it sees.
 #[derive(Default)]
-struct Notebook(Mutex<(Vec<(u64, &'static str, String)>, usize)>);
+struct Notebook(Mutex<(Vec<Refused>, usize)>);
+
+/// When, which report, and why.
+type Refused = (u64, &'static str, String);
 
 impl Audience for Notebook {
     fn see(&self, scene: Scene<'_>) {

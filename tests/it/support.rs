@@ -112,3 +112,19 @@ impl Drop for Scratch {
         std::fs::remove_dir_all(&self.0).ok();
     }
 }
+
+/// The binary, with a store of its own that no other command of the suite sees.
+#[cfg(feature = "cli")]
+pub(crate) fn portcullis() -> std::process::Command {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static COMMANDS: AtomicU32 = AtomicU32::new(0);
+    let nth = COMMANDS.fetch_add(1, Ordering::Relaxed);
+    let store = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("store-{}-{nth}.db", std::process::id()));
+    // A process of that number may have left one behind.
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{suffix}", store.display()));
+    }
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_portcullis"));
+    command.env("PORTCULLIS_STORE", store);
+    command
+}

@@ -122,7 +122,9 @@ impl Ports {
                 Ok(Ok(output)) => Input::ToolCompleted { call, attempt, output },
                 Ok(Err(error)) => Input::ToolFailed { call, attempt, error },
                 Err(panic) => {
-                    let error = ToolError::Execution { message: format!("panicked: {panic}") };
+                    // The model reads the error, and what a panic says was not meant for it.
+                    tracing::error!(panic, "the tool panicked");
+                    let error = ToolError::Execution { message: "the tool panicked".to_owned() };
                     Input::ToolFailed { call, attempt, error }
                 }
             }

@@ -30,22 +30,19 @@ async fn pass(clock: &VirtualClock, after_ms: u64) {
     }
 }
 
-/// What a port answers, and how long it takes.
-pub(crate) type Later<T> = (u64, T);
+/// What a model answers, and how long it takes.
+pub(crate) type Answer = (u64, Result<ModelAnswer, ModelFailure>);
 
 /// A model that gives its answers in order, and then the draft that cites the first fact.
 #[derive(Clone)]
 pub(crate) struct Talker {
     clock: VirtualClock,
-    answers: Arc<Mutex<VecDeque<Later<Result<ModelAnswer, ModelFailure>>>>>,
+    answers: Arc<Mutex<VecDeque<Answer>>>,
     pub(crate) asked: Arc<Mutex<Vec<ModelCall>>>,
 }
 
 impl Talker {
-    pub(crate) fn new(
-        clock: &VirtualClock,
-        answers: impl IntoIterator<Item = Later<Result<ModelAnswer, ModelFailure>>>,
-    ) -> Self {
+    pub(crate) fn new(clock: &VirtualClock, answers: impl IntoIterator<Item = Answer>) -> Self {
         let answers = Arc::new(Mutex::new(answers.into_iter().collect()));
         Self { clock: clock.clone(), answers, asked: Arc::default() }
     }

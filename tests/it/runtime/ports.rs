@@ -190,7 +190,9 @@ async fn tools_take_their_arguments_as_types_and_refuse_what_the_type_does_not_t
     assert_eq!((ended.ending.row, ended.ending.facts, sum.load(Ordering::SeqCst)), (1, 2, 3));
 }
 
-struct Doorkeeper(fn() -> Result<GateAnswer, GateFailure>);
+type Answer = fn() -> Result<GateAnswer, GateFailure>;
+
+struct Doorkeeper(Answer);
 
 impl Gates for Doorkeeper {
     async fn ask(&self, _: GateQuestion) -> Result<GateAnswer, GateFailure> {
@@ -213,7 +215,7 @@ impl Tools for Gated {
 
 #[tokio::test]
 async fn a_release_gate_that_blocks_fails_panics_or_is_not_there_blocks() {
-    let answers: [(fn() -> Result<GateAnswer, GateFailure>, u8); 4] = [
+    let answers: [(Answer, u8); 4] = [
         (|| Ok(GateAnswer::Allow), 1),
         (|| Ok(GateAnswer::Block { reason: None }), 20),
         (|| Err(GateFailure("closed".to_owned())), 20),

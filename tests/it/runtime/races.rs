@@ -7,7 +7,7 @@ use portcullis::adapters::stores::memory::MemoryStore;
 use portcullis::history::{Policy, replay};
 use portcullis::runtime::clock::Clock;
 use portcullis::runtime::execution::{Error, Trouble};
-use portcullis::runtime::{Outcome, VirtualClock};
+use portcullis::runtime::{Event, Outcome, VirtualClock};
 use portcullis::vocabulary::ids::Ticket;
 use portcullis::vocabulary::input::Decision;
 use portcullis::vocabulary::llm;
@@ -55,7 +55,7 @@ async fn a_cancellation_at_any_moment_ends_in_row_15_or_comes_too_late() {
         // Work in flight is given up at once, and closed exactly once.
         let dropped = workshop.dropped.lock().unwrap().clone();
         let expected: Vec<_> =
-            (11..=110).contains(&at_ms).then(|| (START_MS + at_ms, "t1.0".to_owned())).into_iter().collect();
+            (10..=110).contains(&at_ms).then(|| (START_MS + at_ms, "t1.0".to_owned())).into_iter().collect();
         assert_eq!(dropped, expected, "at {at_ms}");
         let history = crate::stage::history(&reader, "r").await;
         assert_eq!(replay(&*history, Policy::Stop).unwrap().divergences, Vec::new());
@@ -102,9 +102,11 @@ async fn a_decision_and_its_expiry_meet_at_the_millisecond_and_one_of_them_wins(
             let (clock, run) = (clock.clone(), runtime.attach(run.run()).await.unwrap());
             tokio::spawn(async move {
                 let _here = clock.at(START_MS + at_ms).await;
-                let ticket = match run.outcome().await.unwrap() {
-                    Outcome::Awaiting(waiting) => ticket(&waiting.questions[0]),
-                    Outcome::Ended(_) => Ticket("gone".to_owned()),
+                let mut events = run.events();
+                let ticket = loop {
+                    if let Some(Event::Awaiting(question)) = events.next().await {
+                        break ticket(&question);
+                    }
                 };
                 run.decide(ticket, "somebody", Decision::Allow).await
             })

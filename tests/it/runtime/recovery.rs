@@ -57,7 +57,7 @@ fn a_looking_tool_is_entered_again_and_an_acting_one_waits_for_a_person() {
         crate::stage::block_on(async {
             let runtime = runtime(&clock, next_session, model, second.clone()).build().unwrap();
             let recovery = recovered(&runtime).await;
-            assert_eq!(recovery, [run.clone()]);
+            assert_eq!(recovery, std::slice::from_ref(&run));
             let handle = runtime.attach(&run).await.unwrap();
             if again {
                 assert_eq!(ended(&handle).await.ending.row, 1);

@@ -28,10 +28,7 @@ impl Visit for Writer<'_> {
     }
 }
 
-fn spans(
-    traces: Traces,
-    answers: Vec<super::Later<Result<ModelAnswer, super::ModelFailure>>>,
-) -> Vec<(&'static str, Fields)> {
+fn spans(traces: Traces, answers: Vec<super::Answer>) -> Vec<(&'static str, Fields)> {
     let keeper = Keeper::default();
     let subscriber =
         tracing_subscriber::layer::SubscriberExt::with(tracing_subscriber::registry(), Layer(keeper.clone()));
@@ -46,8 +43,7 @@ fn spans(
             run.delivered("yes").await.unwrap();
         });
     });
-    let kept = keeper.0.lock().unwrap().clone();
-    kept
+    keeper.0.lock().unwrap().clone()
 }
 
 /// The keeper as a layer, so that the registry knows which span is current.
