@@ -131,7 +131,7 @@ fn diagram_draws_every_machine_in_both_languages() {
 #[test]
 fn the_readme_shows_what_the_binary_prints() {
     let readme = std::fs::read_to_string(crate::support::project("README.md")).expect("there is a README");
-    for example in ["diagnosis", "row-03-claims-without-looking"] {
+    for example in ["diagnosis", "row-03-claims-without-looking", "people-3-awaiting"] {
         let path = crate::support::project(&format!("examples/{example}.json"));
         let printed = stdout(&portcullis(&["run", path.to_str().expect("text")]));
         assert!(readme.contains(&printed), "the README does not show what `run` prints for {example}:\n{printed}");
