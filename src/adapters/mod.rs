@@ -3,14 +3,11 @@
 //! | module | what |
 //! |---|---|
 //! | [`stores`] | where records become durable: memory, SQLite |
-//! | `scenario` | a scripted world: one run from a file, in virtual time |
-//! | `transcripts` | recorded conversations of other agent loops, read strictly |
-//! | `recording` | a recorded conversation as scenarios, one a user turn |
+//! | [`scenario`] | a scripted world: one run from a file, in virtual time |
+//! | [`transcripts`] | recorded conversations of other agent loops, read strictly |
+//! | [`recording`] | a recorded conversation as scenarios, one a user turn |
 
-#[cfg(feature = "cli")]
 pub mod recording;
-#[cfg(feature = "cli")]
 pub mod scenario;
 pub mod stores;
-#[cfg(feature = "cli")]
 pub mod transcripts;

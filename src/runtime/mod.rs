@@ -37,5 +37,6 @@ pub use shared::{Recovery, Runtime};
 pub use trace::Traces;
 pub use virtual_clock::VirtualClock;
 
+#[cfg(feature = "cli")]
 pub(crate) use event::question;
 pub(crate) use shared::{Start, Taken};
