@@ -9,8 +9,12 @@ use std::task::Poll;
 use tokio::sync::Notify;
 
 use super::clock::{Busy, Clock};
+use super::execution::Error;
 use super::shared::Shared;
 use crate::vocabulary::ids::RunId;
+
+/// How long a run that could not be woken waits for the next try, in milliseconds.
+const AGAIN_MS: u64 = 5_000;
 
 /// When which run has to be woken.
 #[derive(Default)]
@@ -105,8 +109,14 @@ pub(super) async fn ring(alarms: Arc<Alarms>, clock: Arc<dyn Clock>, runtime: We
         let Some(busy) = alarms.wait(&*clock).await else { continue };
         let Some(shared) = runtime.upgrade() else { return };
         while let Some(run) = alarms.take_due(clock.now_ms()) {
-            if let Err(error) = shared.attach(&run).await {
-                tracing::warn!(%run, %error, "a run whose timer is due could not be woken");
+            match shared.attach(&run).await {
+                Ok(_) => {}
+                Err(Error::Commit(error)) => {
+                    tracing::warn!(%run, %error, "a run whose timer is due could not be woken; once more in a while");
+                    alarms.set(&run, clock.now_ms().saturating_add(AGAIN_MS), clock.busy());
+                }
+                // Another session has it, it is gone, or only a person can help.
+                Err(error) => tracing::warn!(%run, %error, "a run whose timer is due could not be woken"),
             }
         }
         drop(busy);

@@ -1,13 +1,15 @@
 //! What is seen of a run from outside: its events and where it stands. Shared by its handles and its driver.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Weak};
 
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::clock::Busy;
 use super::event::{Event, Question};
 use super::execution::Error;
+use super::shared::Shared;
 use crate::engine::Ending;
 use crate::machines::ledger::Ledger;
 use crate::machines::release::Release;
@@ -20,7 +22,6 @@ use crate::vocabulary::refusal::Refusal;
 const EVENTS_MAX: usize = 4_096;
 
 /// A run from outside.
-#[derive(Debug)]
 pub(crate) struct Face {
     pub(super) run: RunId,
     view: watch::Sender<View>,
@@ -28,6 +29,8 @@ pub(crate) struct Face {
     holders: watch::Sender<usize>,
     /// Who takes reports for the run. Held while a driver comes or goes.
     pub(super) seat: tokio::sync::Mutex<Seat>,
+    /// Who has to forget the run when nobody looks at it any more.
+    runtime: Weak<Shared>,
 }
 
 /// Who takes reports.
@@ -98,14 +101,21 @@ pub struct Ended {
     pub head: Digest,
 }
 
+impl fmt::Debug for Face {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Face").field("run", &self.run).field("view", &self.view).finish_non_exhaustive()
+    }
+}
+
 impl Face {
-    pub(super) fn new(run: RunId) -> Arc<Self> {
+    pub(super) fn new(run: RunId, runtime: Weak<Shared>) -> Arc<Self> {
         let view = View { events: VecDeque::new(), forgotten: 0, standpoint: Standpoint::Driven, quiet: false };
         Arc::new(Self {
             run,
             view: watch::Sender::new(view),
             holders: watch::Sender::new(0),
             seat: tokio::sync::Mutex::new(Seat::Empty),
+            runtime,
         })
     }
 
@@ -114,15 +124,9 @@ impl Face {
         self.holders.send_modify(|holders| *holders += 1);
     }
 
-    /// One less; true when it was the last.
-    pub(super) fn let_go(&self) -> bool {
+    /// One less.
+    pub(super) fn let_go(&self) {
         self.holders.send_modify(|holders| *holders = holders.saturating_sub(1));
-        self.is_abandoned()
-    }
-
-    /// Whether no handle is left.
-    pub(super) fn is_abandoned(&self) -> bool {
-        *self.holders.borrow() == 0
     }
 
     /// Comes back when no handle is left.
@@ -184,6 +188,14 @@ impl Face {
 
     pub(super) fn events(self: &Arc<Self>) -> Events {
         Events { face: Arc::clone(self), seen: self.view.subscribe(), taken: 0 }
+    }
+}
+
+impl Drop for Face {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.upgrade() {
+            runtime.forget(&self.run);
+        }
     }
 }
 

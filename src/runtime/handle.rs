@@ -150,8 +150,6 @@ impl Drop for RunHandle {
                 }
             });
         }
-        if self.face.let_go() {
-            self.shared.forget(&self.face);
-        }
+        self.face.let_go();
     }
 }

@@ -11,7 +11,7 @@ use super::execution::{Error, Trouble};
 use super::face::{Command, Face, Seat};
 use super::requests;
 use super::shared::Shared;
-use super::store::{Claim, Lease, Standing};
+use super::store::Standing;
 use crate::engine::Engine;
 use crate::history::{Lines, Next, Recorder, Replay, Replayed, Tail};
 use crate::machines::release::Progress;
@@ -40,8 +40,7 @@ impl Shared {
         let busy = self.equipment.clock.busy();
         let store = &self.equipment.store;
         let known = store.find(&face.run).await?.ok_or_else(|| Trouble::UnknownRun(face.run.clone()))?;
-        let claim = if self.equipment.takes_over { Claim::TakeOver } else { Claim::Free };
-        let lease = store.claim(&face.run, claim).await?;
+        let lease = store.claim(&face.run, self.claim(&face.run)).await?;
         let loaded = match self.load(&face.run).await {
             Ok(loaded) => loaded,
             Err(error) => {
@@ -63,13 +62,6 @@ impl Shared {
         orders.extend(requests::waiting(self, &face.run).await?);
         let seated = Seated { engine, recorder, lease, started_ms: known.started_ms, progress };
         Ok(self.spawn(seated, First::Reports(reports), orders, face, busy, permit))
-    }
-
-    async fn give_back(&self, lease: Lease) {
-        let run = lease.run.clone();
-        if let Err(error) = self.equipment.store.release(lease).await {
-            tracing::warn!(%run, %error, "a run could not be given back; it is free when this process ends");
-        }
     }
 
     async fn load(&self, run: &RunId) -> Result<Loaded, Error> {

@@ -89,7 +89,6 @@ async fn hand_on(shared: &Arc<Shared>, posted: &Posted) {
         // A full desk, or a driver that has just stopped, takes nothing: the request stays in the store.
         let _ = desk.try_send(command);
     }
-    shared.forget(&face);
 }
 
 /// The request as a command whose answer goes back into the store; `None` while it is being dealt with. What no

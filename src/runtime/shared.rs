@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tracing::Instrument;
@@ -16,7 +16,7 @@ use super::face::{Command, Face, Seat, Standpoint};
 use super::handle::RunHandle;
 use super::ports::caught;
 use super::requests;
-use super::store::{Beginning, Filter, RequestId, Standing};
+use super::store::{Beginning, Claim, Filter, Lease, RequestId, Standing};
 use crate::engine::Engine;
 use crate::history::Recorder;
 use crate::vocabulary::ids::RunId;
@@ -32,7 +32,9 @@ pub struct Runtime(pub(super) Arc<Shared>);
 
 pub(super) struct Shared {
     pub(super) equipment: Equipment,
-    faces: Mutex<BTreeMap<RunId, Arc<Face>>>,
+    faces: Mutex<BTreeMap<RunId, Weak<Face>>>,
+    /// The runs that could not be given back to the store: nobody drives them, though this session seems to.
+    stranded: Mutex<BTreeSet<RunId>>,
     permits: Arc<Semaphore>,
     pub(super) alarms: Arc<Alarms>,
     /// The requests of other sessions that are being dealt with.
@@ -86,7 +88,8 @@ impl Runtime {
     pub(super) fn new(equipment: Equipment, driven_max: usize, rings: bool) -> Self {
         Self(Arc::new(Shared {
             equipment,
-            faces: Mutex::new(BTreeMap::new()),
+            faces: Mutex::default(),
+            stranded: Mutex::default(),
             permits: Arc::new(Semaphore::new(driven_max.min(Semaphore::MAX_PERMITS))),
             alarms: Arc::default(),
             requests: Mutex::default(),
@@ -161,12 +164,15 @@ impl Runtime {
     }
 
     async fn attach_all(&self, filter: Filter) -> Result<Recovery, Error> {
+        let listed = self.0.equipment.store.list(filter).await?;
+        let mut runs: Vec<RunId> = listed.into_iter().map(|listed| listed.run).collect();
+        runs.extend(self.0.stranded().iter().cloned());
         let mut recovery = Recovery::default();
-        for listed in self.0.equipment.store.list(filter).await? {
-            match self.attach(&listed.run).await {
+        for run in runs {
+            match self.attach(&run).await {
                 Ok(handle) => recovery.runs.push(handle),
                 Err(Error::Execution(Trouble::Driven { .. })) => {}
-                Err(error) => recovery.failed.push((listed.run, error)),
+                Err(error) => recovery.failed.push((run, error)),
             }
         }
         Ok(recovery)
@@ -184,22 +190,51 @@ impl Runtime {
 }
 
 impl Shared {
-    fn faces(&self) -> MutexGuard<'_, BTreeMap<RunId, Arc<Face>>> {
+    fn faces(&self) -> MutexGuard<'_, BTreeMap<RunId, Weak<Face>>> {
         // The map is whole between any two calls, so a panic elsewhere does not spoil it.
         self.faces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The run from outside: one for all its handles.
-    pub(super) fn face(&self, run: &RunId) -> Arc<Face> {
-        Arc::clone(self.faces().entry(run.clone()).or_insert_with(|| Face::new(run.clone())))
+    pub(super) fn face(self: &Arc<Self>, run: &RunId) -> Arc<Face> {
+        let mut faces = self.faces();
+        if let Some(face) = faces.get(run).and_then(Weak::upgrade) {
+            return face;
+        }
+        let face = Face::new(run.clone(), Arc::downgrade(self));
+        faces.insert(run.clone(), Arc::downgrade(&face));
+        face
     }
 
     /// Forgets a run that nobody holds and nobody drives.
-    pub(super) fn forget(&self, face: &Face) {
+    pub(super) fn forget(&self, run: &RunId) {
         let mut faces = self.faces();
-        let idle = face.seat.try_lock().is_ok_and(|seat| matches!(*seat, Seat::Empty));
-        if idle && face.is_abandoned() {
-            faces.remove(&face.run);
+        // Somebody may have begun to look at it again.
+        if faces.get(run).is_some_and(|face| face.strong_count() == 0) {
+            faces.remove(run);
+        }
+    }
+
+    fn stranded(&self) -> MutexGuard<'_, BTreeSet<RunId>> {
+        self.stranded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How a run is claimed that nobody drives here. One that could not be given back is taken from ourselves.
+    pub(super) fn claim(&self, run: &RunId) -> Claim {
+        if self.equipment.takes_over || self.stranded().contains(run) { Claim::TakeOver } else { Claim::Free }
+    }
+
+    /// Gives a run back to the store.
+    pub(super) async fn give_back(&self, lease: Lease) {
+        let run = lease.run.clone();
+        match self.equipment.store.release(lease).await {
+            Ok(()) => {
+                self.stranded().remove(&run);
+            }
+            Err(error) => {
+                tracing::warn!(%run, %error, "a run could not be given back; `recover` takes it again");
+                self.stranded().insert(run);
+            }
         }
     }
 
@@ -253,11 +288,7 @@ impl Shared {
             let seated = self.seat(&face, None).await;
             match seated {
                 Ok(taken) => *seat = taken,
-                Err(error) => {
-                    drop(seat);
-                    self.forget(&face);
-                    return Err(error);
-                }
+                Err(error) => return Err(error),
             }
         }
         drop(seat);
@@ -286,7 +317,6 @@ impl Shared {
                     }
                     Err(error) => {
                         drop(seat);
-                        self.forget(&face);
                         let Error::Execution(Trouble::Driven { .. }) = error else { return Err(error) };
                         return requests::ask(self, run, &input).await.map(|()| Taken::There);
                     }
@@ -325,7 +355,7 @@ impl Shared {
         face.stand(Standpoint::Driven);
         let model = seated.engine.spec().map(|spec| spec.model.name.clone()).unwrap_or_default();
         let span = self.equipment.traces.invoke_agent(&face.run, &model);
-        let mut driver = Driver::new(self.equipment.clone(), seated, orders, Arc::clone(face));
+        let mut driver = Driver::new(self.equipment.clone(), seated, orders, Arc::clone(face), permit);
         let (shared, face) = (Arc::clone(self), Arc::clone(face));
         let work = async move {
             let driven = caught(driver.drive(first, busy)).await;
@@ -334,7 +364,7 @@ impl Shared {
                 (Stop::Broken(Trouble::Stopped(face.run.clone()).into()), shared.equipment.clock.busy())
             });
             shared.stopped(stop, driver, &face).await;
-            drop((busy, permit));
+            drop(busy);
         };
         tokio::spawn(work.instrument(span));
         Seat::Taken(desk)
@@ -355,15 +385,11 @@ impl Shared {
             }
             Stop::Broken(error) => Some(Standpoint::Broken(error)),
         };
-        if let Err(error) = self.equipment.store.release(lease).await {
-            tracing::warn!(run = %face.run, %error, "a run could not be given back; it is free when this process ends");
-        }
+        self.give_back(lease).await;
         if let Some(standpoint) = standpoint {
             face.stand(standpoint);
         }
         *seat = Seat::Empty;
-        drop(seat);
-        self.forget(face);
     }
 
     /// Whether any run is held or driven here.

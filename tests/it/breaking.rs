@@ -1,6 +1,7 @@
 //! A store whose medium fails after some appends.
 
 use std::io::BufRead;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use portcullis::runtime::store::{
@@ -10,22 +11,27 @@ use portcullis::vocabulary::ids::RunId;
 
 /// Takes so many appends (a beginning is one) and no more.
 pub(crate) struct BreakingStore<S> {
-    left: AtomicU64,
+    left: Arc<AtomicU64>,
+    /// Whether nothing can be given back either, once no append is left.
+    stubborn: bool,
     inner: S,
 }
 
 impl<S: Store> BreakingStore<S> {
     pub(crate) fn after(appends: u64, inner: S) -> Self {
-        Self { left: AtomicU64::new(appends), inner }
+        Self { left: Arc::new(AtomicU64::new(appends)), stubborn: false, inner }
+    }
+
+    /// The same, and then it takes nothing back; what comes with it mends it.
+    pub(crate) fn stubborn(appends: u64, inner: S) -> (Self, Arc<AtomicU64>) {
+        let store = Self { stubborn: true, ..Self::after(appends, inner) };
+        let mend = Arc::clone(&store.left);
+        (store, mend)
     }
 
     fn take(&self) -> Result<(), StoreError> {
         let left = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-        left.map(|_| ()).map_err(|_| StoreError::Medium {
-            fault: MediumFault::Full,
-            place: "a store".to_owned(),
-            reason: "no room is left".to_owned(),
-        })
+        left.map(|_| ()).map_err(|_| full())
     }
 }
 
@@ -49,6 +55,9 @@ impl<S: Store> Store for BreakingStore<S> {
     }
 
     fn release(&self, lease: Lease) -> Stored<'_, ()> {
+        if self.stubborn && self.left.load(Ordering::SeqCst) == 0 {
+            return Box::pin(std::future::ready(Err(full())));
+        }
         self.inner.release(lease)
     }
 
@@ -83,4 +92,8 @@ impl<S: Store> Store for BreakingStore<S> {
     fn answered(&self, request: RequestId) -> Stored<'_, Option<Vec<u8>>> {
         self.inner.answered(request)
     }
+}
+
+fn full() -> StoreError {
+    StoreError::Medium { fault: MediumFault::Full, place: "a store".to_owned(), reason: "no room is left".to_owned() }
 }

@@ -11,7 +11,7 @@ mod timer;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::clock::{Busy, Clock};
 use super::event::{events, question};
@@ -60,6 +60,8 @@ pub(super) struct Driver {
     progress: Option<Progress>,
     /// Whether the person who is asked will not answer, so that the run waits for its timers here.
     unheard: bool,
+    /// A place among the runs that are driven; a run that has ended needs none.
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 /// Why a driver stopped.
@@ -85,11 +87,30 @@ pub(super) struct Seated {
 }
 
 impl Driver {
-    pub(super) fn new(equipment: Equipment, run: Seated, desk: mpsc::Receiver<Command>, face: Arc<Face>) -> Self {
+    pub(super) fn new(
+        equipment: Equipment,
+        run: Seated,
+        desk: mpsc::Receiver<Command>,
+        face: Arc<Face>,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> Self {
         let flight = Flight::new(Arc::clone(&equipment.clock));
         let Seated { engine, recorder, lease, started_ms, progress } = run;
         let queue = VecDeque::new();
-        Self { equipment, engine, recorder, lease, started_ms, flight, queue, desk, face, progress, unheard: false }
+        Self {
+            equipment,
+            engine,
+            recorder,
+            lease,
+            started_ms,
+            flight,
+            queue,
+            desk,
+            face,
+            progress,
+            unheard: false,
+            permit,
+        }
     }
 
     /// Gives the lease back when the driver has stopped.
@@ -179,6 +200,7 @@ impl Driver {
         match Standing::of(&self.engine, self.started_ms) {
             Standing::Ended { delivered, .. } => {
                 self.face.hush();
+                self.permit = None;
                 return delivered.then_some(Stop::Ended);
             }
             Standing::Awaiting { .. } if self.unheard => return None,

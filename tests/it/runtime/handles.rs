@@ -153,6 +153,38 @@ async fn a_store_that_refuses_a_commit_publishes_nothing_and_the_run_is_where_it
 }
 
 #[tokio::test]
+async fn a_run_that_could_not_be_given_back_is_recovered_by_the_same_process_once_the_store_is_mended() {
+    let clock = VirtualClock::default();
+    let (store, mend) = BreakingStore::stubborn(2, MemoryStore::new());
+    let runtime = runtime(&clock, store, looks_once(&clock), Workshop::new(&clock, 5)).build().unwrap();
+    let run = runtime.start_as("r".parse().unwrap(), spec()).await.unwrap();
+    assert!(matches!(run.outcome().await, Err(Error::Commit(_))));
+    mend.store(u64::MAX, std::sync::atomic::Ordering::SeqCst);
+    let recovery = runtime.recover().await.unwrap();
+    assert_eq!((recovery.runs.len(), recovery.failed.len()), (1, 0));
+    // The model is asked again, answers with its next words, and nothing was observed.
+    assert_eq!(ended(&run).await.ending.row, 3);
+    assert!(runtime.recover().await.unwrap().runs.is_empty(), "it is held and driven, and not lost any more");
+}
+
+#[tokio::test]
+async fn a_run_that_has_ended_takes_no_place_from_others_however_long_it_is_held() {
+    let clock = VirtualClock::default();
+    let model = Talker::new(&clock, []);
+    let runtime =
+        super::runtime(&clock, MemoryStore::new(), model, Workshop::new(&clock, 5)).driven_max(1).build().unwrap();
+    let mut held = Vec::new();
+    for _ in 0..5 {
+        let run = runtime.start(spec()).await.unwrap();
+        assert_eq!(ended(&run).await.ending.row, 3);
+        held.push(run);
+    }
+    for run in held {
+        run.delivered("late").await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_dropped_handle_detaches_or_cancels_as_it_was_told() {
     for (choice, row) in [(OnDrop::Detach, 1), (OnDrop::Cancel, 15)] {
         let clock = VirtualClock::default();
