@@ -40,7 +40,7 @@ impl Shared {
         let busy = self.equipment.clock.busy();
         let store = &self.equipment.store;
         let known = store.find(&face.run).await?.ok_or_else(|| Trouble::UnknownRun(face.run.clone()))?;
-        let lease = store.claim(&face.run, self.claim(&face.run)).await?;
+        let lease = self.claim(&face.run).await?;
         let loaded = match self.load(&face.run).await {
             Ok(loaded) => loaded,
             Err(error) => {

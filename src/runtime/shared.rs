@@ -219,22 +219,21 @@ impl Shared {
         self.stranded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How a run is claimed that nobody drives here. One that could not be given back is taken from ourselves.
-    pub(super) fn claim(&self, run: &RunId) -> Claim {
-        if self.equipment.takes_over || self.stranded().contains(run) { Claim::TakeOver } else { Claim::Free }
+    /// Claims a run that nobody drives here. One that could not be given back is taken from ourselves.
+    pub(super) async fn claim(&self, run: &RunId) -> Result<Lease, Error> {
+        let ours = self.equipment.takes_over || self.stranded().contains(run);
+        let claim = if ours { Claim::TakeOver } else { Claim::Free };
+        let lease = self.equipment.store.claim(run, claim).await?;
+        self.stranded().remove(run);
+        Ok(lease)
     }
 
     /// Gives a run back to the store.
     pub(super) async fn give_back(&self, lease: Lease) {
         let run = lease.run.clone();
-        match self.equipment.store.release(lease).await {
-            Ok(()) => {
-                self.stranded().remove(&run);
-            }
-            Err(error) => {
-                tracing::warn!(%run, %error, "a run could not be given back; `recover` takes it again");
-                self.stranded().insert(run);
-            }
+        if let Err(error) = self.equipment.store.release(lease).await {
+            tracing::warn!(%run, %error, "a run could not be given back; `recover` takes it again");
+            self.stranded().insert(run);
         }
     }
 
