@@ -28,12 +28,16 @@ struct Loaded {
 impl Shared {
     /// Claims a run, loads it and gives it a driver. `commands` are at its desk before it begins, and so is what
     /// other sessions have left for it in the store.
-    pub(super) async fn seat(self: &Arc<Self>, face: &Arc<Face>, commands: Vec<Command>) -> Result<Seat, Error> {
+    pub(super) async fn seat(
+        self: &Arc<Self>,
+        face: &Arc<Face>,
+        claim: Claim,
+        commands: Vec<Command>,
+    ) -> Result<Seat, Error> {
         let busy = self.equipment.clock.busy();
         let permit = self.permit().await;
         let store = &self.equipment.store;
         let known = store.find(&face.run).await?.ok_or_else(|| Trouble::UnknownRun(face.run.clone()))?;
-        let claim = if self.equipment.takes_over { Claim::TakeOver } else { Claim::Free };
         let lease = store.claim(&face.run, claim).await?;
         let loaded = match self.load(&face.run).await {
             Ok(loaded) => loaded,
