@@ -186,11 +186,6 @@ impl Pages {
         }
     }
 
-    /// Whether that child has called.
-    pub(crate) fn has_called(&self, process: u32) -> bool {
-        self.by(process).next().is_some()
-    }
-
     /// Whether everything that child said is here.
     pub(crate) fn is_over(&self, process: u32) -> bool {
         self.hung_up.contains(&process)

@@ -62,7 +62,8 @@ impl Case {
         let folder = Folder::new(scripts[0]);
         let file = std::fs::File::create(folder.join("ledger.jsonl")).unwrap();
         let (number, book) = REGISTER.begin(file);
-        let plan = |(nth, script): (usize, &&str)| Plan { run: format!("{script}-{nth}"), script: (*script).to_owned() };
+        let plan =
+            |(nth, script): (usize, &&str)| Plan { run: format!("{script}-{nth}"), script: (*script).to_owned() };
         let runs = scripts.iter().enumerate().map(plan).collect();
         Self { folder, book, runs, threads: 1, number, processes: AtomicU32::new(0) }
     }

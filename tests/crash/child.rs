@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use portcullis::adapters::stores::sqlite::SqliteStore;
 use portcullis::runtime::execution::{Error, Trouble};
-use portcullis::runtime::store::{Filter, Standing, Store};
+use portcullis::runtime::store::{Filter, Owner, Standing, Store};
 use portcullis::runtime::{Outcome, Question, RunHandle, Runtime};
 use portcullis::vocabulary::ids::{RunId, Ticket, ToolCallId};
 use portcullis::vocabulary::input::{Decision, Reconciliation};
@@ -118,6 +118,10 @@ impl Child {
             Err(error) => return self.line().say(&trouble("", &format!("{error:?}"))),
         };
         for Plan { run, script } in runs {
+            // One that was recovered may wait for a person by now.
+            if handles.iter().any(|handle| handle.run().as_str() == run) {
+                continue;
+            }
             let listed = known.iter().find(|listed| listed.run.as_str() == run);
             let begun = match listed.map(|listed| listed.standing) {
                 None => self.runtime.start_as(id(run), spec(script)).await,
@@ -162,7 +166,9 @@ impl Child {
                         self.line().ask(&Said::Ready { gate: MAY_ANSWER });
                     }
                     for question in &waiting.questions {
-                        self.answer(&handle, question).await;
+                        if let Err(error) = self.answer(&handle, question).await {
+                            return self.trouble(&run, &error);
+                        }
                     }
                 }
                 Ok(Outcome::Ended(ended)) => {
@@ -171,17 +177,35 @@ impl Child {
                     self.points.pass("delivered.before");
                     let receipt = handle.delivered("read").await;
                     self.points.pass("delivered.after");
-                    return match receipt {
-                        Ok(()) => self.line().say(&Said::Ended { run, row: ended.ending.row }),
-                        Err(error) => self.trouble(&run, &error),
-                    };
+                    if let Err(error) = receipt {
+                        return self.trouble(&run, &error);
+                    }
+                    self.line().say(&Said::Ended { run, row: ended.ending.row });
+                    return self.given_back(handle.run()).await;
                 }
             }
         }
     }
 
+    /// Waits until the run was given back, so that no point of that depends on which thread was faster.
+    async fn given_back(&self, run: &RunId) {
+        loop {
+            if !self.holds(run).await && self.points.passed("release.before") == self.points.passed("release.after") {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Whether the run is this process's own.
+    async fn holds(&self, run: &RunId) -> bool {
+        let own = format!("process {}", std::process::id());
+        let listed = self.store.find(run).await;
+        matches!(listed, Ok(Some(Listed { owner: Owner::Living { name }, .. })) if name == own)
+    }
+
     /// A person answers: every confirmation is allowed, and what a call did stands in the ledger.
-    async fn answer(&self, handle: &RunHandle, question: &Question) {
+    async fn answer(&self, handle: &RunHandle, question: &Question) -> Result<(), Error> {
         self.points.pass("answer.before");
         let answered = match question {
             Question::Decision { ticket, .. } => handle.decide(ticket.clone(), "a person", Decision::Allow).await,
@@ -199,8 +223,8 @@ impl Child {
         self.points.pass("answer.after");
         match answered {
             // Another answer was faster.
-            Ok(()) | Err(Error::Execution(Trouble::Refused(_))) => {}
-            Err(error) => self.trouble(handle.run().as_str(), &error),
+            Err(Error::Execution(Trouble::Refused(_))) => Ok(()),
+            answered => answered,
         }
     }
 
@@ -232,10 +256,8 @@ impl Child {
         };
         let answer = told.map_or_else(|error| format!("{error:?}"), |()| "accepted".to_owned());
         self.line().say(&Said::Told { run: run.to_string(), answer });
-        let listed = self.store.find(run).await;
-        let own = std::process::id().to_string();
-        let here = matches!(listed, Ok(Some(listed)) if format!("{:?}", listed.owner).contains(&own));
-        if here {
+        // Whoever finds the owner dead becomes the owner.
+        if self.holds(run).await {
             self.see_through(handle).await;
         }
     }

@@ -147,7 +147,10 @@ fn effects(history: &History, pages: &Pages, run: &str) {
     for entry in entries.into_iter().filter(|entry| tool(&entry.tool).recovery_mode() == Recovery::NeverReplay) {
         if let Some(before) = last.insert((&entry.tool, &entry.arguments), entry) {
             let proved = history.was_not_applied(&before.call) || history.never_began(&before.call, before.attempt);
-            assert!(proved, "{run}: done twice, and nobody said that the first had not happened: {before:?}, {entry:?}");
+            assert!(
+                proved,
+                "{run}: done twice, and nobody said that the first had not happened: {before:?}, {entry:?}"
+            );
         }
     }
 }

@@ -117,7 +117,9 @@ fn the_process_that_recovers_may_die_too() {
 }
 
 fn six_crashes_in_a_row_end_in_row_19() {
-    for (script, name) in [("looks", "model.before"), ("looks", "tool.before"), ("people", "gate.before"), ("looks", "judge.before")] {
+    for (script, name) in
+        [("looks", "model.before"), ("looks", "tool.before"), ("people", "gate.before"), ("looks", "judge.before")]
+    {
         let case = Case::new(&[script]);
         for _ in 0..6 {
             die(&case, name, 1);

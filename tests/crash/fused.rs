@@ -5,9 +5,7 @@
 use std::io::BufRead;
 use std::sync::Arc;
 
-use portcullis::runtime::store::{
-    Append, Beginning, Claim, Filter, Lease, Listed, Posted, RequestId, Store, Stored,
-};
+use portcullis::runtime::store::{Append, Beginning, Claim, Filter, Lease, Listed, Posted, RequestId, Store, Stored};
 use portcullis::vocabulary::ids::RunId;
 
 use crate::points::Points;
@@ -23,7 +21,12 @@ impl<S: Store> Fused<S> {
         Self { inner, points }
     }
 
-    fn around<'a, T: Send + 'a>(&'a self, before: &'static str, after: &'static str, call: Stored<'a, T>) -> Stored<'a, T> {
+    fn around<'a, T: Send + 'a>(
+        &'a self,
+        before: &'static str,
+        after: &'static str,
+        call: Stored<'a, T>,
+    ) -> Stored<'a, T> {
         Box::pin(async move {
             self.points.pass(before);
             let done = call.await;

@@ -30,6 +30,8 @@ mod child;
 #[cfg(unix)]
 mod claims;
 #[cfg(all(unix, feature = "cli"))]
+mod command;
+#[cfg(all(unix, feature = "cli"))]
 mod disk;
 #[cfg(unix)]
 mod every_point;

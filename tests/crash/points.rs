@@ -23,6 +23,11 @@ impl Points {
         &self.line
     }
 
+    /// How often that point was passed.
+    pub(crate) fn passed(&self, name: &str) -> u32 {
+        self.counts.lock().unwrap().1.get(name).copied().unwrap_or(0)
+    }
+
     /// Passes a point, or does not.
     pub(crate) fn pass(&self, name: &str) {
         let (overall, nth) = {

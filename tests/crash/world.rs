@@ -121,7 +121,8 @@ impl Model for World {
     }
 }
 
-fn answer(call: &ModelCall) -> Result<ModelAnswer, ModelFailure> {
+/// What the model answers.
+pub(crate) fn answer(call: &ModelCall) -> Result<ModelAnswer, ModelFailure> {
     let task = call.messages.iter().find_map(|message| match &**message {
         Message::Task { text } => Some(text.as_str()),
         _ => None,
@@ -179,10 +180,7 @@ impl Tools for World {
         self.0.pass("resolve.before");
         let gates = if spec.task == "people" {
             let gate = |id: &str, of, tools| Gate { id: id.to_owned(), of, tools };
-            vec![
-                gate("door", GateOf::Tool, vec!["order".to_owned()]),
-                gate("exit", GateOf::Release, Vec::new()),
-            ]
+            vec![gate("door", GateOf::Tool, vec!["order".to_owned()]), gate("exit", GateOf::Release, Vec::new())]
         } else {
             Vec::new()
         };
