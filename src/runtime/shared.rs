@@ -318,9 +318,12 @@ impl Shared {
                 Ok(Ok(())) => return Ok(Taken::Here),
                 Ok(Err(refusal)) => return Err(Trouble::Refused(refusal).into()),
                 Err(_) => {
+                    // The driver stopped first. Why is known once it has left its seat, and not before.
+                    let seat = face.seat.lock().await;
                     if let Standpoint::Broken(error) = face.standpoint() {
                         return Err(error);
                     }
+                    drop(seat);
                     tokio::task::yield_now().await;
                 }
             }
