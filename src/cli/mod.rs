@@ -11,6 +11,7 @@ mod exit;
 mod export;
 mod histories;
 mod import;
+mod interrupts;
 mod origin;
 mod output;
 mod performance;
