@@ -1,4 +1,4 @@
-//! Signals: who wants the process to stop.
+//! Signals: who wants the process to stop, and a limit that is an error instead of a death.
 
 use tokio::signal;
 
@@ -51,3 +51,20 @@ impl Interrupts {
         "an interrupt"
     }
 }
+
+/// Makes a write beyond the file size limit fail, as one to a full disk does, where the system's own answer is to
+/// kill the process without a word.
+#[cfg(unix)]
+pub(crate) fn survive_file_size_limits() {
+    use signal::unix::{SignalKind, signal};
+    /// SIGXFSZ, which has this number everywhere but there.
+    const FILE_SIZE: i32 = if cfg!(any(target_arch = "mips", target_arch = "mips64")) { 31 } else { 25 };
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
+    let _entered = runtime.enter();
+    // What is registered once stays, and nobody needs to hear of it. If it cannot be, all is as it was.
+    drop(signal(SignalKind::from_raw(FILE_SIZE)));
+}
+
+/// Other systems have no such signal.
+#[cfg(not(unix))]
+pub(crate) const fn survive_file_size_limits() {}

@@ -112,6 +112,7 @@ pub fn main() -> ExitCode {
         }
     };
     let json = arguments.json;
+    interrupts::survive_file_size_limits();
     let result = match arguments.command {
         Command::Run(arguments) => block_on(run::run(&arguments, json)),
         Command::Resume(arguments) => block_on(resume::resume(&arguments, json)),
