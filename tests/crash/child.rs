@@ -206,7 +206,7 @@ impl Child {
 
     /// A person answers: every confirmation is allowed, and what a call did stands in the ledger.
     async fn answer(&self, handle: &RunHandle, question: &Question) -> Result<(), Error> {
-        self.points.pass("answer.before");
+        self.points.pass("person.before");
         let answered = match question {
             Question::Decision { ticket, .. } => handle.decide(ticket.clone(), "a person", Decision::Allow).await,
             Question::Reconciliation { call, operation_id, tool } => {
@@ -220,7 +220,7 @@ impl Child {
                 handle.reconcile(*call, "a person", outcome).await
             }
         };
-        self.points.pass("answer.after");
+        self.points.pass("person.after");
         match answered {
             // Another answer was faster.
             Err(Error::Execution(Trouble::Refused(_))) => Ok(()),
