@@ -11,6 +11,7 @@ mod exit;
 mod export;
 mod histories;
 mod import;
+mod interrupts;
 mod origin;
 mod output;
 mod performance;
@@ -115,6 +116,7 @@ pub fn main() -> ExitCode {
         }
     };
     let json = arguments.json;
+    interrupts::survive_file_size_limits();
     let result = match arguments.command {
         Command::Run(arguments) => block_on(run::run(&arguments, json)),
         Command::Resume(arguments) => block_on(resume::resume(&arguments, json)),

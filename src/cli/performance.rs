@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::ending::{EndingLine, OpenLine, describe, exit};
 use super::exit::{Exit, Problem, printable};
+use super::interrupts::Interrupts;
 use super::place::refused;
 use super::questions;
 use super::release::released;
@@ -19,45 +20,36 @@ use crate::vocabulary::refusal::RefusalKind;
 /// Plays a run until nothing more happens. The first interrupt from the terminal cancels it, the second leaves
 /// it as it is.
 pub(crate) async fn watch(stage: &mut Stage, run: &RunId) -> Result<Outcome, Problem> {
-    let mut interrupts = 0_u32;
-    loop {
-        let interrupt = tokio::select! {
-            biased;
-            outcome = stage.curtain() => return outcome.map_err(|error| failed(&error)),
-            interrupt = interrupted() => interrupt,
-        };
-        interrupts += 1;
-        if interrupts > 1 {
-            let left = format!("run {run} is left as it is; it goes on with: portcullis resume {run}");
-            return Err(Problem::new(Exit::Open, left));
-        }
-        eprintln!("portcullis: cancelling {run}; once more leaves it as it is");
-        let input = Input::CancelRequested { by: interrupt.to_owned(), origin: CancelOrigin::Caller };
-        match stage.report(input).await {
-            // A run that has just ended needs no cancellation.
-            Ok(()) | Err(Error::Execution(Trouble::Refused(_))) => {}
-            Err(error) => return Err(failed(&error)),
-        }
+    let mut interrupts = Interrupts::listen();
+    let by = tokio::select! {
+        biased;
+        outcome = stage.curtain() => return outcome.map_err(|error| failed(&error)),
+        by = interrupts.next() => by,
+    };
+    eprintln!("portcullis: cancelling {run}; once more leaves it as it is");
+    stage.cut_short();
+    let input = Input::CancelRequested { by: by.to_owned(), origin: CancelOrigin::Caller };
+    let told = tokio::select! {
+        biased;
+        told = stage.report(input) => told,
+        _ = interrupts.next() => return Err(left(run)),
+    };
+    match told {
+        Ok(()) => {}
+        // A run that has just ended needs no cancellation, and nobody waits for what comes too late for it.
+        Err(Error::Execution(Trouble::Refused(_))) => return stage.outcome().await.map_err(|error| failed(&error)),
+        Err(error) => return Err(failed(&error)),
+    }
+    tokio::select! {
+        biased;
+        outcome = stage.curtain() => outcome.map_err(|error| failed(&error)),
+        _ = interrupts.next() => Err(left(run)),
     }
 }
 
-/// Waits for somebody to interrupt the process, and says who.
-async fn interrupted() -> &'static str {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            return tokio::select! {
-                _ = tokio::signal::ctrl_c() => "an interrupt",
-                _ = terminate.recv() => "a termination signal",
-            };
-        }
-    }
-    // Without a way to hear of interrupts the process ends as it always does.
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
-    "an interrupt"
+/// A run that is left as it is.
+fn left(run: &RunId) -> Problem {
+    Problem::new(Exit::Open, format!("run {run} is left as it is; it goes on with: portcullis resume {run}"))
 }
 
 /// The problem of a call that failed.

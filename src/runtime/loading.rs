@@ -11,7 +11,7 @@ use super::execution::{Error, Trouble};
 use super::face::{Command, Face, Seat};
 use super::requests;
 use super::shared::Shared;
-use super::store::Standing;
+use super::store::{Claim, Standing};
 use crate::engine::Engine;
 use crate::history::{Lines, Next, Recorder, Replay, Replayed, Tail};
 use crate::machines::release::Progress;
@@ -34,13 +34,18 @@ struct Loaded {
 impl Shared {
     /// Claims a run, loads it and gives it a driver. The report is at its desk before it begins, and so is what
     /// other sessions have left for it in the store.
-    pub(super) async fn seat(self: &Arc<Self>, face: &Arc<Face>, report: Option<Report>) -> Result<Seat, Error> {
+    pub(super) async fn seat(
+        self: &Arc<Self>,
+        face: &Arc<Face>,
+        claim: Claim,
+        report: Option<Report>,
+    ) -> Result<Seat, Error> {
         // Whoever waits for a place does not hold time up.
         let permit = self.permit().await;
         let busy = self.equipment.clock.busy();
         let store = &self.equipment.store;
         let known = store.find(&face.run).await?.ok_or_else(|| Trouble::UnknownRun(face.run.clone()))?;
-        let lease = self.claim(&face.run).await?;
+        let lease = self.claim(&face.run, claim).await?;
         let loaded = match self.load(&face.run).await {
             Ok(loaded) => loaded,
             Err(error) => {

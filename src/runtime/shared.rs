@@ -138,6 +138,20 @@ impl Runtime {
         Ok(RunHandle::new(Arc::clone(&self.0), face))
     }
 
+    /// A handle to a run of the store that is driven here from now on, whoever drives it: for when somebody knows
+    /// that its owner hangs. What that owner does from then on is refused as fenced, and it releases nothing.
+    /// An effect that it had begun is not undone, and one whose record was durable may still begin when it wakes:
+    /// whoever reconciles such a call makes sure of it on the other side, by its operation id.
+    ///
+    /// A run that this runtime drives already goes on as it is.
+    ///
+    /// # Errors
+    /// `Execution` when there is no such run, or when its history is damaged.
+    pub async fn take_over(&self, run: &RunId) -> Result<RunHandle, Error> {
+        let face = self.0.attach_by(run, Claim::TakeOver).await?;
+        Ok(RunHandle::new(Arc::clone(&self.0), face))
+    }
+
     /// Takes over every run whose driver died, and offers every release again that has no receipt. Also waits
     /// from now on for the timers of the store's runs that await a person.
     ///
@@ -220,9 +234,8 @@ impl Shared {
     }
 
     /// Claims a run that nobody drives here. One that could not be given back is taken from ourselves.
-    pub(super) async fn claim(&self, run: &RunId) -> Result<Lease, Error> {
-        let ours = self.equipment.takes_over || self.stranded().contains(run);
-        let claim = if ours { Claim::TakeOver } else { Claim::Free };
+    pub(super) async fn claim(&self, run: &RunId, claim: Claim) -> Result<Lease, Error> {
+        let claim = if self.stranded().contains(run) { Claim::TakeOver } else { claim };
         let lease = self.equipment.store.claim(run, claim).await?;
         self.stranded().remove(run);
         Ok(lease)
@@ -279,12 +292,21 @@ impl Shared {
         Arc::clone(&self.permits).acquire_owned().await.ok()
     }
 
+    /// How this runtime claims runs, unless somebody asks for more.
+    const fn usual_claim(&self) -> Claim {
+        if self.equipment.takes_over { Claim::TakeOver } else { Claim::Free }
+    }
+
     /// Makes sure that a run which can go on is driven.
     pub(super) async fn attach(self: &Arc<Self>, run: &RunId) -> Result<Arc<Face>, Error> {
+        self.attach_by(run, self.usual_claim()).await
+    }
+
+    async fn attach_by(self: &Arc<Self>, run: &RunId, claim: Claim) -> Result<Arc<Face>, Error> {
         let face = self.face(run);
         let mut seat = face.seat.lock().await;
         if matches!(*seat, Seat::Empty) {
-            let seated = self.seat(&face, None).await;
+            let seated = self.seat(&face, claim, None).await;
             match seated {
                 Ok(taken) => *seat = taken,
                 Err(error) => return Err(error),
@@ -309,7 +331,7 @@ impl Shared {
                     // A driver that has just stopped takes nothing: then the answer is lost, and asked for again.
                     let _ = desk.send(command).await;
                 }
-                Seat::Empty => match self.seat(&face, Some((input.clone(), reply))).await {
+                Seat::Empty => match self.seat(&face, self.usual_claim(), Some((input.clone(), reply))).await {
                     Ok(taken) => {
                         *seat = taken;
                         drop(seat);
@@ -325,9 +347,12 @@ impl Shared {
                 Ok(Ok(())) => return Ok(Taken::Here),
                 Ok(Err(refusal)) => return Err(Trouble::Refused(refusal).into()),
                 Err(_) => {
+                    // The driver stopped first. Why is known once it has left its seat, and not before.
+                    let seat = face.seat.lock().await;
                     if let Standpoint::Broken(error) = face.standpoint() {
                         return Err(error);
                     }
+                    drop(seat);
                     tokio::task::yield_now().await;
                 }
             }

@@ -31,6 +31,8 @@ struct State {
     moments: BTreeMap<usize, (u64, Moment)>,
     people: BTreeMap<ToolCallId, String>,
     questions: Vec<String>,
+    /// Whether the rest of it is of no interest to anybody.
+    cut_short: bool,
     /// How the next process finds the world, once one has died.
     restart: Option<Restart>,
 }
@@ -67,6 +69,7 @@ impl Playing {
             moments,
             people: BTreeMap::new(),
             questions: Vec::new(),
+            cut_short: false,
             restart: None,
         };
         Self { clock, state: Arc::new(Mutex::new(state)) }
@@ -79,6 +82,11 @@ impl Playing {
     /// Whether the script has let the process die.
     pub(super) fn has_died(&self) -> bool {
         self.state().restart.is_some()
+    }
+
+    /// What is under way when the run ends is given up.
+    pub(super) fn cut_short(&self) {
+        self.state().cut_short = true;
     }
 
     /// Another process begins: what was lent to the dead one comes back.
@@ -193,7 +201,7 @@ impl World for Playing {
     }
 
     fn gives_up(&self) -> bool {
-        false
+        self.state().cut_short
     }
 
     fn moments(&self) -> Vec<world::Moment> {

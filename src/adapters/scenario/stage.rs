@@ -204,6 +204,12 @@ impl Stage {
         self.runtime.report(self.handle.run(), input).await.map(|_| ())
     }
 
+    /// From now on what is under way when the run ends is given up, as ports are, instead of being played to its
+    /// late report.
+    pub fn cut_short(&self) {
+        self.playing.cut_short();
+    }
+
     /// Questions to people that the script does not answer.
     #[must_use]
     pub fn people(&self) -> Vec<String> {
