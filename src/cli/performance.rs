@@ -142,8 +142,7 @@ pub(crate) fn remark(
     expect: Option<&Expectation>,
 ) -> Exit {
     let remarks = stage.questions().into_iter().map(|question| format!("the file leaves open: {question}"));
-    let unused = if matches!(outcome, Outcome::Ended(_)) { stage.unused() } else { Vec::new() };
-    let remarks = remarks.chain(unused.into_iter().map(|unused| format!("the file holds {unused}")));
+    let remarks = remarks.chain(stage.unused().into_iter().map(|unused| format!("the file holds {unused}")));
     for remark in remarks {
         say(source, &format!("{run}: {remark}"));
     }

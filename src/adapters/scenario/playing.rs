@@ -33,6 +33,8 @@ struct State {
     questions: Vec<String>,
     /// Whether the rest of it is of no interest to anybody.
     cut_short: bool,
+    /// Whether the run has ended: until then nothing is left over.
+    over: bool,
     /// How the next process finds the world, once one has died.
     restart: Option<Restart>,
 }
@@ -70,6 +72,7 @@ impl Playing {
             people: BTreeMap::new(),
             questions: Vec::new(),
             cut_short: false,
+            over: false,
             restart: None,
         };
         Self { clock, state: Arc::new(Mutex::new(state)) }
@@ -131,6 +134,9 @@ impl Playing {
 
     pub(super) fn unused(&self) -> Vec<String> {
         let state = self.state();
+        if !state.over {
+            return Vec::new();
+        }
         let mut unused = state.script.unused();
         let never =
             |placed: &Placed| format!("an interruption before {} {}, which never came", placed.effect, placed.nth);
@@ -166,7 +172,9 @@ impl Playing {
 impl World for Playing {
     fn perform(&self, engine: &Engine, effect: &Request) -> Performed {
         if matches!(effect, Effect::Publish { .. }) {
-            self.state().people.clear();
+            let mut state = self.state();
+            state.people.clear();
+            state.over = true;
         }
         let reaction = self.state().script.perform(effect);
         match (reaction, effect) {
