@@ -131,8 +131,7 @@ impl Runtime {
     /// # Errors
     /// `Execution` when there is no such run, when a living session drives it, or when its history is damaged.
     pub async fn attach(&self, run: &RunId) -> Result<RunHandle, Error> {
-        let face = self.0.attach(run).await?;
-        Ok(RunHandle::new(Arc::clone(&self.0), face))
+        self.0.attach(run).await
     }
 
     /// A handle to a run of the store that is driven here from now on, whoever drives it: for when somebody knows
@@ -145,8 +144,7 @@ impl Runtime {
     /// # Errors
     /// `Execution` when there is no such run, or when its history is damaged.
     pub async fn take_over(&self, run: &RunId) -> Result<RunHandle, Error> {
-        let face = self.0.attach_by(run, Claim::TakeOver).await?;
-        Ok(RunHandle::new(Arc::clone(&self.0), face))
+        self.0.attach_by(run, Claim::TakeOver).await
     }
 
     /// Takes over every run whose driver died, and offers every release again that has no receipt. Also waits
@@ -193,7 +191,7 @@ impl Runtime {
 
     /// A handle to a run that need not be driven yet.
     pub(crate) fn hold(&self, run: &RunId) -> RunHandle {
-        RunHandle::new(Arc::clone(&self.0), self.0.face(run))
+        self.0.hold(run)
     }
 }
 
@@ -208,11 +206,20 @@ impl Shared {
         Arc::clone(self.faces().entry(run.clone()).or_insert_with(|| Face::new(run.clone())))
     }
 
+    /// A handle to a run. It counts while the faces are locked, so that no driver that stops meanwhile makes the
+    /// runtime forget the face that it holds: there would be two then, and each would see half of the run.
+    pub(super) fn hold(self: &Arc<Self>, run: &RunId) -> RunHandle {
+        let mut faces = self.faces();
+        let face = faces.entry(run.clone()).or_insert_with(|| Face::new(run.clone()));
+        RunHandle::new(Arc::clone(self), Arc::clone(face))
+    }
+
     /// Forgets a run that nobody holds and nobody drives.
     pub(super) fn forget(&self, face: &Face) {
         let mut faces = self.faces();
+        let known = faces.get(&face.run).is_some_and(|known| std::ptr::eq(&**known, face));
         let idle = face.seat.try_lock().is_ok_and(|seat| matches!(*seat, Seat::Empty));
-        if idle && face.is_abandoned() {
+        if known && idle && face.is_abandoned() {
             faces.remove(&face.run);
         }
     }
@@ -244,8 +251,8 @@ impl Shared {
             origin,
         };
         let lease = self.equipment.store.create(beginning).await?;
-        let face = self.face(&run);
-        let handle = RunHandle::new(Arc::clone(self), Arc::clone(&face));
+        let handle = self.hold(&run);
+        let face = Arc::clone(handle.face());
         let mut seat = face.seat.lock().await;
         let seated = Seated { engine, recorder, lease, started_ms, progress: None };
         *seat = self.spawn(seated, First::Step(step), Vec::new(), &face, busy, permit);
@@ -264,32 +271,26 @@ impl Shared {
     }
 
     /// Makes sure that a run which can go on is driven.
-    pub(super) async fn attach(self: &Arc<Self>, run: &RunId) -> Result<Arc<Face>, Error> {
+    pub(super) async fn attach(self: &Arc<Self>, run: &RunId) -> Result<RunHandle, Error> {
         self.attach_by(run, self.usual_claim()).await
     }
 
-    async fn attach_by(self: &Arc<Self>, run: &RunId, claim: Claim) -> Result<Arc<Face>, Error> {
-        let face = self.face(run);
+    async fn attach_by(self: &Arc<Self>, run: &RunId, claim: Claim) -> Result<RunHandle, Error> {
+        let handle = self.hold(run);
+        let face = Arc::clone(handle.face());
         let mut seat = face.seat.lock().await;
         if matches!(*seat, Seat::Empty) {
-            let seated = self.seat(&face, claim, Vec::new()).await;
-            match seated {
-                Ok(taken) => *seat = taken,
-                Err(error) => {
-                    drop(seat);
-                    self.forget(&face);
-                    return Err(error);
-                }
-            }
+            *seat = self.seat(&face, claim, Vec::new()).await?;
         }
         drop(seat);
-        Ok(face)
+        Ok(handle)
     }
 
     /// Reports something from outside to a run: to its driver here, to a new driver, or through the store to the
     /// session that drives it.
     pub(super) async fn report(self: &Arc<Self>, run: &RunId, input: Input) -> Result<Taken, Error> {
-        let face = self.face(run);
+        let held = self.hold(run);
+        let face = Arc::clone(held.face());
         loop {
             let (reply, answer) = oneshot::channel();
             let command = Command { input: input.clone(), reply, busy: self.equipment.clock.busy() };
@@ -308,7 +309,6 @@ impl Shared {
                     }
                     Err(error) => {
                         drop(seat);
-                        self.forget(&face);
                         let Error::Execution(Trouble::Driven { .. }) = error else { return Err(error) };
                         return requests::ask(self, run, &input).await.map(|()| Taken::There);
                     }
