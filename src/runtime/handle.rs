@@ -121,6 +121,10 @@ impl RunHandle {
         self.report(Input::ReleaseDelivered { receipt: receipt.into() }).await
     }
 
+    pub(super) const fn face(&self) -> &Arc<Face> {
+        &self.face
+    }
+
     /// Waits until nothing more comes of a run that has ended; false when its driver stopped before.
     pub(crate) async fn rested(&self) -> bool {
         self.face.rested().await

@@ -134,8 +134,7 @@ impl Runtime {
     /// # Errors
     /// `Execution` when there is no such run, when a living session drives it, or when its history is damaged.
     pub async fn attach(&self, run: &RunId) -> Result<RunHandle, Error> {
-        let face = self.0.attach(run).await?;
-        Ok(RunHandle::new(Arc::clone(&self.0), face))
+        self.0.attach(run).await
     }
 
     /// A handle to a run of the store that is driven here from now on, whoever drives it: for when somebody knows
@@ -148,8 +147,7 @@ impl Runtime {
     /// # Errors
     /// `Execution` when there is no such run, or when its history is damaged.
     pub async fn take_over(&self, run: &RunId) -> Result<RunHandle, Error> {
-        let face = self.0.attach_by(run, Claim::TakeOver).await?;
-        Ok(RunHandle::new(Arc::clone(&self.0), face))
+        self.0.attach_by(run, Claim::TakeOver).await
     }
 
     /// Takes over every run whose driver died, and offers every release again that has no receipt. Also waits
@@ -199,7 +197,7 @@ impl Runtime {
 
     /// A handle to a run that need not be driven yet.
     pub(crate) fn hold(&self, run: &RunId) -> RunHandle {
-        RunHandle::new(Arc::clone(&self.0), self.0.face(run))
+        self.0.hold(run)
     }
 }
 
@@ -218,6 +216,11 @@ impl Shared {
         let face = Face::new(run.clone(), Arc::downgrade(self));
         faces.insert(run.clone(), Arc::downgrade(&face));
         face
+    }
+
+    /// A handle to a run, counted before anything is done about the run: a driver that stops meanwhile knows of it.
+    pub(super) fn hold(self: &Arc<Self>, run: &RunId) -> RunHandle {
+        RunHandle::new(Arc::clone(self), self.face(run))
     }
 
     /// Forgets a run that nobody holds and nobody drives.
@@ -278,8 +281,8 @@ impl Shared {
             origin,
         };
         let lease = self.equipment.store.create(beginning).await?;
-        let face = self.face(&run);
-        let handle = RunHandle::new(Arc::clone(self), Arc::clone(&face));
+        let handle = self.hold(&run);
+        let face = Arc::clone(handle.face());
         let mut seat = face.seat.lock().await;
         let seated = Seated { engine, recorder, lease, started_ms, progress: None };
         *seat = self.spawn(seated, First::Step(step), Vec::new(), &face, busy, permit);
@@ -298,28 +301,26 @@ impl Shared {
     }
 
     /// Makes sure that a run which can go on is driven.
-    pub(super) async fn attach(self: &Arc<Self>, run: &RunId) -> Result<Arc<Face>, Error> {
+    pub(super) async fn attach(self: &Arc<Self>, run: &RunId) -> Result<RunHandle, Error> {
         self.attach_by(run, self.usual_claim()).await
     }
 
-    async fn attach_by(self: &Arc<Self>, run: &RunId, claim: Claim) -> Result<Arc<Face>, Error> {
-        let face = self.face(run);
+    async fn attach_by(self: &Arc<Self>, run: &RunId, claim: Claim) -> Result<RunHandle, Error> {
+        let handle = self.hold(run);
+        let face = Arc::clone(handle.face());
         let mut seat = face.seat.lock().await;
         if matches!(*seat, Seat::Empty) {
-            let seated = self.seat(&face, claim, None).await;
-            match seated {
-                Ok(taken) => *seat = taken,
-                Err(error) => return Err(error),
-            }
+            *seat = self.seat(&face, claim, None).await?;
         }
         drop(seat);
-        Ok(face)
+        Ok(handle)
     }
 
     /// Reports something from outside to a run: to its driver here, to a new driver, or through the store to the
     /// session that drives it.
     pub(super) async fn report(self: &Arc<Self>, run: &RunId, input: Input) -> Result<Taken, Error> {
-        let face = self.face(run);
+        let held = self.hold(run);
+        let face = Arc::clone(held.face());
         loop {
             let (reply, answer) = oneshot::channel();
             let mut seat = face.seat.lock().await;

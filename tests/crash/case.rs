@@ -131,10 +131,9 @@ pub(crate) struct Process {
 impl Process {
     /// Waits for its end, and until everything that it said is in the book.
     pub(crate) fn end(mut self) -> ExitStatus {
-        let status = self.child.wait().unwrap();
         let number = self.number;
         self.book.until(&format!("the last word of process {number}"), |pages| pages.is_over(number));
-        status
+        self.child.wait().unwrap()
     }
 
     /// Waits until it has stopped itself, or was stopped.

@@ -12,7 +12,7 @@
 //! | `child` | the child program |
 //! | `case` | one store, one ledger and the processes that work on them |
 //! | `claims` | what must hold of a case when all its runs have ended |
-//! | `every_point`, `moments`, `owners`, `disk`, `interrupts`, `unsynced` | the tests |
+//! | `every_point`, `moments`, `owners`, `handles`, `disk`, `interrupts`, `unsynced` | the tests |
 //!
 //! `cargo test --test crash -- FILTER`. `PORTCULLIS_CRASH_SEED` sets the seed of the random moments,
 //! `PORTCULLIS_CRASH_DIR` where the stores lie: a folder in memory by default, where there is one, for a killed
@@ -37,6 +37,8 @@ mod disk;
 mod every_point;
 #[cfg(unix)]
 mod fused;
+#[cfg(unix)]
+mod handles;
 #[cfg(all(unix, feature = "cli"))]
 mod interrupts;
 #[cfg(unix)]
@@ -60,7 +62,7 @@ fn main() -> std::process::ExitCode {
         return child::main(&task);
     }
     #[allow(unused_mut)]
-    let mut tests = [every_point::TESTS, moments::TESTS, owners::TESTS, unsynced::TESTS].concat();
+    let mut tests = [every_point::TESTS, moments::TESTS, owners::TESTS, handles::TESTS, unsynced::TESTS].concat();
     #[cfg(feature = "cli")]
     tests.extend([disk::TESTS, interrupts::TESTS].concat());
     suite::run(&tests)

@@ -45,13 +45,22 @@ struct Rest {
 }
 
 /// A machine. It dies at its nth event.
-struct Machine {
+pub(crate) struct Machine {
     left: AtomicU32,
     dies: Notify,
     rest: Arc<Rest>,
 }
 
 impl Machine {
+    /// One that dies at its nth event.
+    pub(crate) fn dying_at(nth: u32) -> Arc<Self> {
+        Self::with(nth, Arc::default())
+    }
+
+    fn with(nth: u32, rest: Arc<Rest>) -> Arc<Self> {
+        Arc::new(Self { left: AtomicU32::new(nth), dies: Notify::new(), rest })
+    }
+
     /// Something happens. On a dead machine nothing does any more.
     async fn event(&self) {
         let left = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| Some(left.saturating_sub(1)));
@@ -155,7 +164,7 @@ impl Store for Unsynced {
 }
 
 #[derive(Clone)]
-struct Ports(Arc<Machine>);
+pub(crate) struct Ports(pub(crate) Arc<Machine>);
 
 impl Model for Ports {
     async fn respond(&self, call: ModelCall) -> Result<ModelAnswer, ModelFailure> {
@@ -283,7 +292,7 @@ fn lives(nth: u32) -> (u32, u32) {
     loop {
         // The first few die as asked, the next later and later, so that they come to an end.
         let left = nth + deaths * deaths;
-        let machine = Arc::new(Machine { left: AtomicU32::new(left), dies: Notify::new(), rest: Arc::clone(&rest) });
+        let machine = Machine::with(left, Arc::clone(&rest));
         let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let ports = Ports(Arc::clone(&machine));
         let done = tokio.block_on(async {
