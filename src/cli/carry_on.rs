@@ -12,6 +12,7 @@ use crate::adapters::scenario::{Resumed, Scenario, Setting, Stage};
 use crate::adapters::stores::sqlite::SqliteStore;
 use crate::runtime::VirtualClock;
 use crate::runtime::clock::{Clock, SystemClock};
+use crate::runtime::execution::{Error, Trouble};
 use crate::runtime::store::{Listed, Standing, Store, StoreError};
 use crate::vocabulary::ids::RunId;
 use crate::vocabulary::input::Input;
@@ -61,17 +62,26 @@ impl Carrier {
             (Some(scenario), _) => scenario,
             // Whoever is only told of a cancellation asks the world nothing more.
             (None, Some(Input::CancelRequested { .. })) => Origin::silence(),
-            (None, _) => return Err(unplayable(run)),
+            (None, _) => return Err(unplayable(run, &self.place.again())),
         };
         self.screen.begin();
         let at_ms = self.rehearse(run).await?;
         let setting = self.setting(origin.pace, &listed, at_ms, &reason);
-        match Stage::resume(&scenario, run, &setting, report).await.map_err(|error| failed(&error))? {
-            Resumed::There => {
+        match Stage::resume(&scenario, run, &setting, report).await {
+            Ok(Resumed::There) => {
                 eprintln!("portcullis: the session that drives {run} has taken it");
+                if self.screen.is_json() {
+                    self.screen.write(|out| writeln!(out, "{{\"run\":\"{run}\",\"taken\":true}}"))?;
+                }
                 Ok(Exit::Success)
             }
-            Resumed::Here(mut stage) => self.see_through(&mut stage, run, &scenario).await,
+            Ok(Resumed::Here(mut stage)) => self.see_through(&mut stage, run, &scenario).await,
+            // Another process was first, and that is as good.
+            Err(Error::Execution(Trouble::Driven { by, .. })) if matches!(reason, Reason::Woken) => {
+                eprintln!("portcullis: run {run} is being driven by {by}");
+                Ok(Exit::Success)
+            }
+            Err(error) => Err(failed(&error)),
         }
     }
 
@@ -107,9 +117,9 @@ impl Carrier {
     }
 }
 
-fn unplayable(run: &RunId) -> Problem {
+fn unplayable(run: &RunId, store: &str) -> Problem {
     Problem::usage(format!(
         "run {run} has no scenario beside it that could play its world (an import, or a turn of a recorded \
-         transcript); it can be shown, exported and cancelled: portcullis cancel {run}"
+         transcript); it can be shown, exported and cancelled: portcullis cancel {run}{store}"
     ))
 }

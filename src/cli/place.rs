@@ -44,7 +44,11 @@ impl Place {
 
     /// Opens it for writing, and makes it when there is none.
     pub(crate) fn make(&self) -> Result<SqliteStore, Problem> {
-        SqliteStore::create_or_open(self.path()).map_err(|error| refused(&error))
+        SqliteStore::create_or_open(self.path()).map_err(|error| match error {
+            // There is nothing to make it in, and the fault says so.
+            StoreError::Medium { fault: MediumFault::Missing, .. } => Problem::usage(error.to_string()),
+            error => refused(&error),
+        })
     }
 }
 

@@ -62,6 +62,8 @@ async fn carry_all(
         }
         match carrier.carry(&run, reason()).await {
             Ok(exit) => worst = worse(worst, exit),
+            // Whoever interrupts twice wants none of the others either.
+            Err(error) if error.exit() == Exit::Open => return Err(error),
             Err(error) => {
                 eprintln!("portcullis: {run}: {}", super::exit::printable(&error.to_string()));
                 problem.get_or_insert(error);

@@ -5,22 +5,32 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Poll;
+use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::clock::{Busy, Clock};
-use super::execution::Error;
-use super::shared::Shared;
+use super::execution::{Error, Trouble};
+use super::shared::{Admission, Shared};
 use crate::vocabulary::ids::RunId;
 
-/// How long a run that could not be woken waits for the next try, in milliseconds.
-const AGAIN_MS: u64 = 5_000;
+/// How long a run that could not be woken waits for the next try.
+const AGAIN: Duration = Duration::from_secs(5);
+/// How many runs are woken at the same time.
+const AT_ONCE_MAX: usize = 32;
 
 /// When which run has to be woken.
-#[derive(Default)]
 pub(super) struct Alarms {
     set: Mutex<Set>,
     changed: Notify,
+    /// For the runs that are being woken.
+    places: Arc<Semaphore>,
+}
+
+impl Default for Alarms {
+    fn default() -> Self {
+        Self { set: Mutex::default(), changed: Notify::new(), places: Arc::new(Semaphore::new(AT_ONCE_MAX)) }
+    }
 }
 
 #[derive(Default)]
@@ -109,16 +119,28 @@ pub(super) async fn ring(alarms: Arc<Alarms>, clock: Arc<dyn Clock>, runtime: We
         let Some(busy) = alarms.wait(&*clock).await else { continue };
         let Some(shared) = runtime.upgrade() else { return };
         while let Some(run) = alarms.take_due(clock.now_ms()) {
-            match shared.attach(&run).await {
-                Ok(_) => {}
-                Err(Error::Commit(error)) => {
-                    tracing::warn!(%run, %error, "a run whose timer is due could not be woken; once more in a while");
-                    alarms.set(&run, clock.now_ms().saturating_add(AGAIN_MS), clock.busy());
-                }
-                // Another session has it, it is gone, or only a person can help.
-                Err(error) => tracing::warn!(%run, %error, "a run whose timer is due could not be woken"),
-            }
+            let Ok(place) = Arc::clone(&alarms.places).acquire_owned().await else { return };
+            tokio::spawn(wake(Arc::clone(&alarms), Arc::clone(&shared), run, clock.busy(), place));
         }
         drop(busy);
     }
+}
+
+/// Wakes one run. One that cannot be woken is tried again in a while, in the machine's time: a clock that jumps
+/// would try for ever at once.
+async fn wake(alarms: Arc<Alarms>, shared: Arc<Shared>, run: RunId, busy: Busy, place: OwnedSemaphorePermit) {
+    let woken = shared.attach(&run, Admission::AtOnce).await;
+    drop((busy, place));
+    match woken {
+        Ok(_) => return,
+        // The store may be mended, and a session that has the run may give it back.
+        Err(Error::Commit(_) | Error::Execution(Trouble::Driven { .. })) => {}
+        // It is gone, or only a person can help.
+        Err(error) => return tracing::warn!(%run, %error, "a run whose timer is due could not be woken"),
+    }
+    let clock = Arc::clone(&shared.equipment.clock);
+    // The runtime may go meanwhile.
+    drop(shared);
+    tokio::time::sleep(AGAIN).await;
+    alarms.set(&run, clock.now_ms(), clock.busy());
 }

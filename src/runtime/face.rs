@@ -80,6 +80,8 @@ pub struct Waiting {
     pub questions: Vec<Question>,
     /// When its next timer is due, in wall milliseconds since 1970; `None` when nothing expires.
     pub due_ms: Option<u64>,
+    /// How many records its history has so far.
+    pub records: u64,
     /// What was spent so far.
     pub spent: Ledger,
 }
@@ -183,6 +185,21 @@ impl Face {
             Ok(view) => view.standpoint.clone(),
             // The sender lives in here, so the wait cannot fail.
             Err(_) => Standpoint::Driven,
+        }
+    }
+
+    /// Waits until a driver that has nothing more to do has left its seat.
+    pub(super) async fn left(&self) {
+        while let Some(desk) = self.desk().await {
+            desk.closed().await;
+        }
+    }
+
+    /// Where the run's driver takes reports.
+    async fn desk(&self) -> Option<mpsc::Sender<Command>> {
+        match &*self.seat.lock().await {
+            Seat::Taken(desk) => Some(desk.clone()),
+            Seat::Empty => None,
         }
     }
 

@@ -74,7 +74,11 @@ impl RunHandle {
         loop {
             match self.face.settled().await {
                 Standpoint::Driven => {}
-                Standpoint::Awaiting(waiting) => return Ok(Outcome::Awaiting(waiting)),
+                Standpoint::Awaiting(waiting) => {
+                    if !self.shared.moved_on(&self.face.run, waiting.records).await? {
+                        return Ok(Outcome::Awaiting(waiting));
+                    }
+                }
                 Standpoint::Ended(ended) => return Ok(Outcome::Ended(ended)),
                 Standpoint::Broken(error) => return Err(error),
             }
@@ -125,6 +129,13 @@ impl RunHandle {
         &self.face
     }
 
+    /// Lets the run go, and waits until its driver has left it.
+    pub(crate) async fn left(self) {
+        let face = Arc::clone(&self.face);
+        drop(self);
+        face.left().await;
+    }
+
     /// Waits until nothing more comes of a run that has ended; false when its driver stopped before.
     pub(crate) async fn rested(&self) -> bool {
         self.face.rested().await
@@ -145,7 +156,7 @@ impl Drop for RunHandle {
     fn drop(&mut self) {
         let wanted = self.on_drop == OnDrop::Cancel
             && matches!(self.face.standpoint(), Standpoint::Driven | Standpoint::Awaiting(_));
-        if let (true, Ok(tokio)) = (wanted, tokio::runtime::Handle::try_current()) {
+        if let (true, Some(tokio)) = (wanted, self.shared.event_loop()) {
             let (shared, run) = (Arc::clone(&self.shared), self.face.run.clone());
             tokio.spawn(async move {
                 let input = Input::CancelRequested { by: "its holder".to_owned(), origin: CancelOrigin::Disconnect };

@@ -3,17 +3,18 @@
 use std::io::BufRead;
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::driver::{First, Seated};
 use super::event::{Event, events};
 use super::execution::{Error, Trouble};
 use super::face::{Command, Face, Seat};
+use super::ports::caught;
 use super::requests;
 use super::shared::Shared;
-use super::store::{Claim, Standing};
+use super::store::{Claim, Lease, Listed, Standing};
 use crate::engine::Engine;
-use crate::history::{Lines, Next, Recorder, Replay, Replayed, Tail};
+use crate::history::{Fault, FaultCode, Lines, Next, Recorder, Replay, Replayed, Tail};
 use crate::machines::release::Progress;
 use crate::vocabulary::ids::RunId;
 use crate::vocabulary::input::Input;
@@ -33,29 +34,43 @@ struct Loaded {
 
 impl Shared {
     /// Claims a run, loads it and gives it a driver. The report is at its desk before it begins, and so is what
-    /// other sessions have left for it in the store.
+    /// other sessions have left for it in the store. What cannot be driven is given back.
     pub(super) async fn seat(
         self: &Arc<Self>,
         face: &Arc<Face>,
         claim: Claim,
         report: Option<Report>,
+        permit: Option<OwnedSemaphorePermit>,
     ) -> Result<Seat, Error> {
-        // Whoever waits for a place does not hold time up.
-        let permit = self.permit().await;
         let busy = self.equipment.clock.busy();
-        let store = &self.equipment.store;
-        let known = store.find(&face.run).await?.ok_or_else(|| Trouble::UnknownRun(face.run.clone()))?;
         let lease = self.claim(&face.run, claim).await?;
-        let loaded = match self.load(&face.run).await {
-            Ok(loaded) => loaded,
+        let prepared = caught(self.prepared(face, &lease, report)).await;
+        match prepared.unwrap_or_else(|_| Err(Trouble::Stopped(face.run.clone()).into())) {
+            Ok(Prepared { engine, recorder, progress, started_ms, reports, orders }) => {
+                let seated = Seated { engine, recorder, lease, started_ms, progress };
+                Ok(self.spawn(seated, First::Reports(reports), orders, face, busy, permit))
+            }
             Err(error) => {
                 self.give_back(lease).await;
-                return Err(error);
+                Err(error)
             }
-        };
+        }
+    }
+
+    async fn prepared(
+        self: &Arc<Self>,
+        face: &Arc<Face>,
+        lease: &Lease,
+        report: Option<Report>,
+    ) -> Result<Prepared, Error> {
+        let unknown = || Trouble::UnknownRun(face.run.clone());
+        let listed = self.equipment.store.find(&face.run).await?.ok_or_else(unknown)?;
+        let Loaded { engine, recorder, tail, events, progress } = self.load(&face.run).await?;
+        if tail.is_none() {
+            agree(&listed, &engine, &recorder)?;
+        }
         let told = usize::try_from(face.told()).unwrap_or(usize::MAX);
-        face.tell(loaded.events.iter().skip(told).cloned().collect());
-        let Loaded { engine, recorder, tail, progress, .. } = loaded;
+        face.tell(events.into_iter().skip(told).collect());
         let mut reports: Vec<Input> = tail.iter().map(Tail::repair).collect();
         if needs_recovery(&engine) {
             let epoch = lease.epoch.max(engine.decider().epoch().saturating_add(1));
@@ -65,8 +80,7 @@ impl Shared {
         let command = |(input, reply)| Command { input, reply, busy: self.equipment.clock.busy() };
         let mut orders: Vec<Command> = report.map(command).into_iter().collect();
         orders.extend(requests::waiting(self, &face.run).await?);
-        let seated = Seated { engine, recorder, lease, started_ms: known.started_ms, progress };
-        Ok(self.spawn(seated, First::Reports(reports), orders, face, busy, permit))
+        Ok(Prepared { engine, recorder, progress, started_ms: listed.started_ms, reports, orders })
     }
 
     async fn load(&self, run: &RunId) -> Result<Loaded, Error> {
@@ -75,6 +89,35 @@ impl Shared {
         let loaded = tokio::task::spawn_blocking(move || replayed(&named, source)).await;
         loaded.unwrap_or_else(|_| Err(Trouble::Stopped(run.clone()).into()))
     }
+}
+
+/// A run that is ready to be driven.
+struct Prepared {
+    engine: Engine,
+    recorder: Recorder,
+    progress: Option<Progress>,
+    started_ms: u64,
+    /// What the driver reports first.
+    reports: Vec<Input>,
+    /// What is at its desk before it begins.
+    orders: Vec<Command>,
+}
+
+/// The history has to be the one that the store says it has: nothing is appended to another one.
+fn agree(listed: &Listed, engine: &Engine, recorder: &Recorder) -> Result<(), Error> {
+    let records = engine.decider().records();
+    if (records, recorder.head()) == (listed.records, listed.head) {
+        return Ok(());
+    }
+    let code = if records < listed.records { FaultCode::Gap } else { FaultCode::Fork };
+    let reason = format!(
+        "{records} records with head {}; the store says {} with {}",
+        recorder.head(),
+        listed.records,
+        listed.head
+    );
+    let fault = Fault { code, offset: 0, line: records, reason };
+    Err(Trouble::Damaged { run: listed.run.clone(), fault }.into())
 }
 
 /// Steps through the whole history. Blocking: it reads.

@@ -10,14 +10,14 @@ use tokio::sync::oneshot;
 
 use super::execution::{Error, Trouble};
 use super::face::{Command, Seat};
-use super::shared::Shared;
+use super::shared::{Admission, Shared};
 use super::store::{Owner, Posted, RequestId};
 use crate::vocabulary::ids::RunId;
 use crate::vocabulary::input::Input;
 use crate::vocabulary::refusal::Refusal;
 
 /// How often a session looks for requests, and for answers to its own.
-const LOOK: Duration = Duration::from_millis(100);
+pub(super) const LOOK: Duration = Duration::from_millis(100);
 /// How often it looks for an answer before it gives up waiting.
 const LOOKS_MAX: u32 = 300;
 
@@ -45,7 +45,7 @@ pub(super) async fn ask(shared: &Arc<Shared>, run: &RunId, input: &Input) -> Res
         let driven = store.find(run).await?.is_some_and(|listed| matches!(listed.owner, Owner::Living { .. }));
         if !driven {
             // Its driver went before it looked. The next one finds the request at its desk.
-            match shared.attach(run).await {
+            match shared.attach(run, Admission::AtOnce).await {
                 Ok(_) | Err(Error::Execution(Trouble::Driven { .. })) => {}
                 Err(error) => return Err(error),
             }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tracing::Instrument;
@@ -41,7 +41,8 @@ pub(super) struct Shared {
     pub(super) requests: Mutex<BTreeSet<RequestId>>,
     /// Whether runs that wait for a person are woken when a timer of theirs is due.
     rings: bool,
-    awake: Once,
+    /// Where the runs are driven, once there are any.
+    awake: OnceLock<tokio::runtime::Handle>,
 }
 
 impl fmt::Debug for Runtime {
@@ -69,6 +70,23 @@ pub(crate) enum Taken {
     There,
 }
 
+/// Whether a run waits for a place among those that are driven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Admission {
+    /// It does, as a new one does.
+    InTurn,
+    /// It does not: a person has answered, or a timer is due.
+    AtOnce,
+}
+
+/// Carries out what was begun, whether or not whoever asked for it still waits: nothing may be left half claimed.
+async fn carried_out<T: Send + 'static>(
+    run: RunId,
+    work: impl Future<Output = Result<T, Error>> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::spawn(work.in_current_span()).await.unwrap_or_else(|_| Err(Trouble::Stopped(run).into()))
+}
+
 /// What a recovery found.
 #[derive(Debug, Default)]
 pub struct Recovery {
@@ -94,7 +112,7 @@ impl Runtime {
             alarms: Arc::default(),
             requests: Mutex::default(),
             rings,
-            awake: Once::new(),
+            awake: OnceLock::new(),
         }))
     }
 
@@ -134,7 +152,7 @@ impl Runtime {
     /// # Errors
     /// `Execution` when there is no such run, when a living session drives it, or when its history is damaged.
     pub async fn attach(&self, run: &RunId) -> Result<RunHandle, Error> {
-        self.0.attach(run).await
+        self.0.attach(run, Admission::InTurn).await
     }
 
     /// A handle to a run of the store that is driven here from now on, whoever drives it: for when somebody knows
@@ -147,7 +165,7 @@ impl Runtime {
     /// # Errors
     /// `Execution` when there is no such run, or when its history is damaged.
     pub async fn take_over(&self, run: &RunId) -> Result<RunHandle, Error> {
-        self.0.attach_by(run, Claim::TakeOver).await
+        self.0.attach_by(run, Claim::TakeOver, Admission::InTurn).await
     }
 
     /// Takes over every run whose driver died, and offers every release again that has no receipt. Also waits
@@ -261,6 +279,11 @@ impl Shared {
     }
 
     async fn begin(self: &Arc<Self>, start: Start) -> Result<RunHandle, Error> {
+        let (shared, run) = (Arc::clone(self), start.run.clone());
+        carried_out(run, async move { shared.begin_run(start).await }).await
+    }
+
+    async fn begin_run(self: &Arc<Self>, start: Start) -> Result<RunHandle, Error> {
         let Start { run, spec, nonce, wall_time, origin } = start;
         // Whoever waits for a place does not hold time up.
         let permit = self.permit().await;
@@ -300,25 +323,56 @@ impl Shared {
         if self.equipment.takes_over { Claim::TakeOver } else { Claim::Free }
     }
 
-    /// Makes sure that a run which can go on is driven.
-    pub(super) async fn attach(self: &Arc<Self>, run: &RunId) -> Result<RunHandle, Error> {
-        self.attach_by(run, self.usual_claim()).await
+    /// Makes sure that a run which can go on is driven. Whoever has no time to wait for a place takes none.
+    pub(super) async fn attach(self: &Arc<Self>, run: &RunId, admission: Admission) -> Result<RunHandle, Error> {
+        self.attach_by(run, self.usual_claim(), admission).await
     }
 
-    async fn attach_by(self: &Arc<Self>, run: &RunId, claim: Claim) -> Result<RunHandle, Error> {
-        let handle = self.hold(run);
-        let face = Arc::clone(handle.face());
-        let mut seat = face.seat.lock().await;
-        if matches!(*seat, Seat::Empty) {
-            *seat = self.seat(&face, claim, None).await?;
+    async fn attach_by(self: &Arc<Self>, run: &RunId, claim: Claim, admission: Admission) -> Result<RunHandle, Error> {
+        let (shared, named) = (Arc::clone(self), run.clone());
+        carried_out(run.clone(), async move {
+            let handle = shared.hold(&named);
+            let face = Arc::clone(handle.face());
+            if matches!(*face.seat.lock().await, Seat::Taken(_)) {
+                return Ok(handle);
+            }
+            let permit = match admission {
+                Admission::InTurn => shared.permit().await,
+                Admission::AtOnce => None,
+            };
+            let mut seat = face.seat.lock().await;
+            if matches!(*seat, Seat::Empty) {
+                *seat = shared.seat(&face, claim, None, permit).await?;
+            }
+            drop(seat);
+            Ok(handle)
+        })
+        .await
+    }
+
+    /// Whether a run that was seen waiting with so many records has moved on since, in another session. Then it is
+    /// looked at anew.
+    pub(super) async fn moved_on(self: &Arc<Self>, run: &RunId, records: u64) -> Result<bool, Error> {
+        let listed = self.equipment.store.find(run).await?;
+        if listed.is_none_or(|listed| listed.records == records) {
+            return Ok(false);
         }
-        drop(seat);
-        Ok(handle)
+        match self.attach(run, Admission::AtOnce).await {
+            Ok(_) => {}
+            Err(Error::Execution(Trouble::Driven { .. })) => tokio::time::sleep(requests::LOOK).await,
+            Err(error) => return Err(error),
+        }
+        Ok(true)
     }
 
     /// Reports something from outside to a run: to its driver here, to a new driver, or through the store to the
     /// session that drives it.
     pub(super) async fn report(self: &Arc<Self>, run: &RunId, input: Input) -> Result<Taken, Error> {
+        let (shared, named) = (Arc::clone(self), run.clone());
+        carried_out(run.clone(), async move { shared.report_to(&named, input).await }).await
+    }
+
+    async fn report_to(self: &Arc<Self>, run: &RunId, input: Input) -> Result<Taken, Error> {
         let held = self.hold(run);
         let face = Arc::clone(held.face());
         loop {
@@ -332,7 +386,7 @@ impl Shared {
                     // A driver that has just stopped takes nothing: then the answer is lost, and asked for again.
                     let _ = desk.send(command).await;
                 }
-                Seat::Empty => match self.seat(&face, self.usual_claim(), Some((input.clone(), reply))).await {
+                Seat::Empty => match self.seat(&face, self.usual_claim(), Some((input.clone(), reply)), None).await {
                     Ok(taken) => {
                         *seat = taken;
                         drop(seat);
@@ -388,7 +442,12 @@ impl Shared {
                 tracing::error!(run = %face.run, panic, "a store, a clock or the engine panicked");
                 (Stop::Broken(Trouble::Stopped(face.run.clone()).into()), shared.equipment.clock.busy())
             });
-            shared.stopped(stop, driver, &face).await;
+            if let Err(panic) = caught(shared.stopped(stop, driver, &face)).await {
+                tracing::error!(run = %face.run, panic, "a run could not be given back");
+                shared.stranded().insert(face.run.clone());
+                *face.seat.lock().await = Seat::Empty;
+                face.stand(Standpoint::Broken(Trouble::Stopped(face.run.clone()).into()));
+            }
             drop(busy);
         };
         tokio::spawn(work.instrument(span));
@@ -422,14 +481,20 @@ impl Shared {
         self.faces().is_empty()
     }
 
+    /// The event loop that the runs are driven in, once there are any.
+    pub(super) fn event_loop(&self) -> Option<&tokio::runtime::Handle> {
+        self.awake.get()
+    }
+
     /// Starts, once, what a runtime does beside its runs.
     fn wake_up(self: &Arc<Self>) {
-        self.awake.call_once(|| {
+        self.awake.get_or_init(|| {
             if self.rings {
                 let clock = Arc::clone(&self.equipment.clock);
                 tokio::spawn(alarms::ring(Arc::clone(&self.alarms), clock, Arc::downgrade(self)));
             }
             tokio::spawn(requests::serve(Arc::downgrade(self)));
+            tokio::runtime::Handle::current()
         });
     }
 }

@@ -145,10 +145,15 @@ impl Stage {
             None => runtime.attach(run).await?,
             Some(report) => {
                 let handle = runtime.hold(run);
-                if runtime.report(run, report).await? == Taken::There {
-                    return Ok(Resumed::There);
+                match runtime.report(run, report).await {
+                    Ok(Taken::Here) => handle,
+                    Ok(Taken::There) => return Ok(Resumed::There),
+                    Err(error) => {
+                        // The run is given back before anybody ends the process.
+                        handle.left().await;
+                        return Err(error);
+                    }
                 }
-                handle
             }
         };
         Ok(Resumed::Here(Box::new(Self { runtime, handle, playing, clock: Arc::clone(&setting.clock) })))

@@ -117,7 +117,8 @@ impl Flight {
     /// Gives up all work.
     pub(super) fn abort(&mut self) {
         self.calls.clear();
-        dropped(std::mem::take(&mut self.work));
+        // One by one: a panic in one of them must not keep the others alive.
+        std::mem::take(&mut self.work).into_iter().for_each(dropped);
         self.abort_timers();
     }
 

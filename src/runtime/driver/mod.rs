@@ -114,7 +114,8 @@ impl Driver {
     }
 
     /// Gives the lease back when the driver has stopped.
-    pub(super) fn into_lease(self) -> Lease {
+    pub(super) fn into_lease(mut self) -> Lease {
+        self.flight.abort();
         self.lease
     }
 
@@ -220,7 +221,12 @@ impl Driver {
 
     fn waiting(&self, due_ms: Option<u64>) -> Waiting {
         let questions = self.engine.outstanding().iter().filter_map(|effect| question(&self.engine, effect)).collect();
-        Waiting { questions, due_ms, spent: self.engine.ledger().cloned().unwrap_or_default() }
+        Waiting {
+            questions,
+            due_ms,
+            records: self.engine.decider().records(),
+            spent: self.engine.ledger().cloned().unwrap_or_default(),
+        }
     }
 
     /// Waits for what comes next. Nobody's time stands still meanwhile.

@@ -67,7 +67,7 @@ impl Ports {
             match caught(tools.resolve(spec)).await {
                 Ok(Ok(environment)) => Input::EnvironmentResolved { environment: Box::new(environment) },
                 Ok(Err(error)) => Input::ResolutionFailed { error },
-                Err(panic) => crash(format!("resolution panicked: {panic}")),
+                Err(panic) => crash(panicked("resolution", &panic)),
             }
         }))
     }
@@ -98,7 +98,7 @@ impl Ports {
                     Input::ModelFailed { call, attempt, error, usage }
                 }
                 Ok(Err(ModelFailure::Unclassified { message })) => crash(format!("the model failed: {message}")),
-                Err(panic) => crash(format!("the model panicked: {panic}")),
+                Err(panic) => crash(panicked("the model", &panic)),
             }
         };
         Some(Box::pin(report.instrument(span)))
@@ -122,9 +122,7 @@ impl Ports {
                 Ok(Ok(output)) => Input::ToolCompleted { call, attempt, output },
                 Ok(Err(error)) => Input::ToolFailed { call, attempt, error },
                 Err(panic) => {
-                    // The model reads the error, and what a panic says was not meant for it.
-                    tracing::error!(panic, "the tool panicked");
-                    let error = ToolError::Execution { message: "the tool panicked".to_owned() };
+                    let error = ToolError::Execution { message: panicked("the tool", &panic) };
                     Input::ToolFailed { call, attempt, error }
                 }
             }
@@ -166,7 +164,7 @@ impl Ports {
                     Input::SemanticsJudged { call, attempt, draft, verdict, usage }
                 }
                 Ok(Err(error)) => Input::SemanticsFailed { call, attempt, draft, error },
-                Err(panic) => failed(format!("the judge panicked: {panic}")),
+                Err(panic) => failed(panicked("the judge", &panic)),
             }
         }))
     }
@@ -196,7 +194,11 @@ impl Ports {
         Some(Box::pin(async move {
             match caught(gates.ask(question)).await {
                 Ok(Ok(answer)) => Input::GateAnswered { ask, answer },
-                Ok(Err(_)) | Err(_) => Input::GateFailed { ask },
+                Ok(Err(_)) => Input::GateFailed { ask },
+                Err(panic) => {
+                    panicked("a gate", &panic);
+                    Input::GateFailed { ask }
+                }
             }
         }))
     }
@@ -210,6 +212,13 @@ fn cited(engine: &Engine, candidate: &Candidate) -> Vec<Citation> {
     let citation =
         |id: &String| fact(id).map(|fact| Citation { fact: Arc::clone(fact), quote: draft.quotes.get(id).cloned() });
     draft.citations.iter().filter_map(citation).collect()
+}
+
+/// Who panicked. What the panic says was meant for nobody who reads a history, and least of all for a model: it
+/// goes into the trace.
+fn panicked(who: &str, panic: &str) -> String {
+    tracing::error!(panic, "{who} panicked");
+    format!("{who} panicked")
 }
 
 fn reports(input: Input) -> BoxFuture<'static, Input> {

@@ -1,5 +1,6 @@
 //! The runtime from an embedder's side: ports, handles, virtual time.
 
+mod attacks;
 mod handles;
 mod parking;
 mod ports;

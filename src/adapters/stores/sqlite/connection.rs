@@ -245,7 +245,11 @@ impl Readers {
             Ok(connection)
         };
         match open(&self.place, OpenFlags::SQLITE_OPEN_READ_ONLY).and_then(checked) {
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) && self.is_at_rest() => {
+            // SQLite would make a log to read by; where it may not, it says one or the other.
+            Err(error)
+                if matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
+                    && self.is_at_rest() =>
+            {
                 self.frozen().and_then(checked)
             }
             other => other,
