@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Problem> {
     };
     let mut lines = Vec::new();
     for run in &runs {
-        let Source { name, listed, lines: source } = Source::of(&store, run)?;
+        let Source { name, listed, lines: source, .. } = Source::of(&store, run)?;
         let chain = follow(source, |_| {}).map_err(|reason| damaged(&name, &reason))?;
         if let Some(listed) = &listed {
             agrees(listed, chain.run().unwrap_or(run), chain.records(), chain.head())

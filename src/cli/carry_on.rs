@@ -119,7 +119,7 @@ impl Carrier {
 
 fn unplayable(run: &RunId, store: &str) -> Problem {
     Problem::usage(format!(
-        "run {run} has no scenario beside it that could play its world (an import, or a turn of a recorded \
-         transcript); it can be shown, exported and cancelled: portcullis cancel {run}{store}"
+        "run {run} has no scenario beside it: only the program that has its model and tools can carry it on, and takes \
+         decisions for it; here it can be shown, exported and cancelled: portcullis cancel {run}{store}"
     ))
 }

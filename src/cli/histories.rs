@@ -39,6 +39,9 @@ impl Histories {
         if out.is_dir() {
             return Err(Problem::usage(format!("{}: is a folder; name a file in it", out.display())));
         }
+        if fs::symlink_metadata(out).is_ok_and(|found| found.is_file()) {
+            return Err(Problem::usage(format!("{}: is there already; name another place", out.display())));
+        }
         Self { out: out.to_owned(), folder: false, force: false }.check(out)?;
         let unwritten = |error: io::Error| Problem::new(Exit::Persistence, format!("{}: {error}", out.display()));
         HistoryFile::create(out.to_owned(), false).map_err(unwritten)

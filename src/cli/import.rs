@@ -95,7 +95,10 @@ fn verify(path: &Path) -> Result<Verified, Problem> {
 /// goes on from now as if no time had passed since its last record.
 fn started(wall_time: Option<SystemTime>, stepped: &Stepped) -> u64 {
     let at_ms = stepped.engine.decider().clock().map_or(0, crate::machines::clock::Clock::at_ms);
-    let began = wall_time.or_else(|| SystemTime::now().checked_sub(Duration::from_millis(at_ms)));
+    // A run in virtual time says 1970.
+    let began = wall_time
+        .filter(|began| *began > UNIX_EPOCH)
+        .or_else(|| SystemTime::now().checked_sub(Duration::from_millis(at_ms)));
     let since = began.and_then(|began| began.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use super::exit::{Exit, Problem};
 use super::histories::{Histories, HistoryFile, not_stored};
@@ -105,11 +106,15 @@ impl Show<'_> {
         let origin = serde_json::to_vec(&origin).map_err(|error| Problem::new(Exit::Unexpected, error.to_string()))?;
         let audience = Some(Arc::clone(&self.screen) as _);
         let setting = Setting { store: Arc::clone(&self.store), clock, audience, takes_over: false };
+        let wall_time = match pace {
+            Pace::Real => humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
+            Pace::Virtual => Opening::timeless(named.clone()).wall_time,
+        };
         let mut nth = 1_u32;
         loop {
             let run = if nth == 1 { named.clone() } else { next(named, nth) };
-            let opening =
-                Opening { run: run.clone(), origin: Some(origin.clone()), ..Opening::timeless(named.clone()) };
+            let (origin, wall_time) = (Some(origin.clone()), wall_time.clone());
+            let opening = Opening { run: run.clone(), origin, wall_time, nonce: named.to_string() };
             match Stage::begin(scenario.clone(), opening, &setting).await {
                 Ok(stage) => return Ok((stage, run)),
                 Err(Error::Commit(StoreError::RunExists { .. })) => nth = nth.saturating_add(1),

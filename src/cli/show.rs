@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
-    let Source { name, listed, lines } = Source::named(&arguments.history, arguments.run, &arguments.place)?;
+    let Source { name, listed, lines, scripted } = Source::named(&arguments.history, arguments.run, &arguments.place)?;
     let wanted = arguments.ticket.clone().map(Wanted::Ticket).or(arguments.call.map(Wanted::Call));
     let quiet = wanted.is_none() && std::io::stdout().is_terminal();
     let bar = progress(listed.as_ref().map(|listed| listed.records), quiet);
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
     if json {
         out.json(&Shown::new(&stepped, &open))?;
     } else {
-        let kept = Kept { name: &name, listed: listed.as_ref(), store: arguments.place.again() };
+        let kept = Kept { name: &name, listed: listed.as_ref(), scripted, store: arguments.place.again() };
         kept.end(&stepped, &open, &mut out)?;
     }
     out.finish()?;
@@ -89,6 +89,8 @@ fn exit(stepped: &Stepped) -> Exit {
 struct Kept<'a> {
     name: &'a str,
     listed: Option<&'a Listed>,
+    /// Whether this program can carry it on.
+    scripted: bool,
     /// The option that names the store.
     store: String,
 }
@@ -105,7 +107,7 @@ impl Kept<'_> {
         for question in open {
             say(&format!("  {}", questions::asked(question)))?;
             say(&format!("    {}", questions::see(&self.typed(), question)))?;
-            if self.listed.is_some() {
+            if self.listed.is_some() && self.scripted {
                 say(&format!("    {}", questions::answer(&stepped.run, question, &self.store)))?;
             }
         }
@@ -135,6 +137,7 @@ impl Kept<'_> {
             (true, _, _) => "the release has no receipt yet",
             (false, false, true) => "its work was under way",
             (false, false, false) if self.listed.is_none() => "it waits",
+            (false, false, false) if !self.scripted => "it waits",
             (false, _, _) => return None,
         };
         let Some(listed) = self.listed else {
@@ -142,6 +145,9 @@ impl Kept<'_> {
         };
         Some(match &listed.owner {
             Owner::Living { name } => format!("{state}; {name} drives it"),
+            Owner::Nobody | Owner::Dead { .. } if !self.scripted => {
+                format!("{state}; only the program that has its model and tools can carry it on")
+            }
             Owner::Nobody | Owner::Dead { .. } => {
                 format!("{state}, and nobody drives it: portcullis resume {}{}", stepped.run, self.store)
             }

@@ -19,6 +19,8 @@ pub(crate) struct Source {
     pub(crate) listed: Option<Listed>,
     /// Its lines.
     pub(crate) lines: Box<dyn BufRead + Send>,
+    /// Whether a script lies beside it that can play its world.
+    pub(crate) scripted: bool,
 }
 
 impl Source {
@@ -47,14 +49,15 @@ impl Source {
             return Err(Problem::usage(format!("{}: is a folder; name a file in it", path.display())));
         }
         let lines = Box::new(BufReader::with_capacity(1 << 16, file));
-        Ok(Self { name: path.display().to_string(), listed: None, lines })
+        Ok(Self { name: path.display().to_string(), listed: None, lines, scripted: false })
     }
 
     /// A run of the store.
     pub(crate) fn of(store: &SqliteStore, run: &RunId) -> Result<Self, Problem> {
         let listed = wait(store.find(run))?.ok_or_else(|| refused(&StoreError::UnknownRun { run: run.clone() }))?;
         let lines = history(store, run)?.map_err(|reason| Problem::new(Exit::Corrupt, format!("{run}: {reason}")))?;
-        Ok(Self { name: run.to_string(), listed: Some(listed), lines })
+        let scripted = wait(store.origin(run))?.is_some();
+        Ok(Self { name: run.to_string(), listed: Some(listed), lines, scripted })
     }
 }
 

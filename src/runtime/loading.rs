@@ -15,8 +15,9 @@ use super::shared::Shared;
 use super::store::{Claim, Lease, Listed, Standing};
 use crate::engine::Engine;
 use crate::history::{Fault, FaultCode, Lines, Next, Recorder, Replay, Replayed, Tail};
+use crate::machines::batch::Plan;
 use crate::machines::release::Progress;
-use crate::vocabulary::ids::RunId;
+use crate::vocabulary::ids::{RunId, ToolCallId};
 use crate::vocabulary::input::Input;
 use crate::vocabulary::refusal::Refusal;
 
@@ -81,6 +82,11 @@ impl Shared {
         let mut orders: Vec<Command> = report.map(command).into_iter().collect();
         orders.extend(requests::waiting(self, &face.run).await?);
         Ok(Prepared { engine, recorder, progress, started_ms: listed.started_ms, reports, orders })
+    }
+
+    /// The plan of an open call, as the stored history has it.
+    pub(super) async fn plan(&self, run: &RunId, call: ToolCallId) -> Result<Option<Arc<Plan>>, Error> {
+        Ok(self.load(run).await?.engine.plan(call))
     }
 
     async fn load(&self, run: &RunId) -> Result<Loaded, Error> {

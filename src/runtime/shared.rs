@@ -16,11 +16,12 @@ use super::face::{Command, Face, Seat, Standpoint};
 use super::handle::RunHandle;
 use super::ports::caught;
 use super::requests;
-use super::store::{Beginning, Claim, Filter, Lease, RequestId, Standing};
+use super::store::{Beginning, Claim, Filter, Lease, Listed, RequestId, Standing};
 use crate::engine::Engine;
 use crate::history::Recorder;
-use crate::vocabulary::ids::RunId;
-use crate::vocabulary::input::Input;
+use crate::machines::batch::Plan;
+use crate::vocabulary::ids::{RunId, Ticket, ToolCallId};
+use crate::vocabulary::input::{CancelOrigin, Decision, Input, Reconciliation};
 use crate::vocabulary::spec::Spec;
 
 /// Commands that may wait at one driver's desk; further senders wait.
@@ -209,6 +210,60 @@ impl Runtime {
     }
 
     /// Reports something from outside to a run of the store, whoever drives it.
+    /// Cancels a run of the store, whoever drives it. As [`RunHandle::cancel`], without a handle.
+    ///
+    /// # Errors
+    /// As there; `Unanswered` when the session that drives the run did not answer.
+    pub async fn cancel(&self, run: &RunId, by: impl Into<String>) -> Result<(), Error> {
+        let input = Input::CancelRequested { by: by.into(), origin: CancelOrigin::Caller };
+        self.report(run, input).await.map(|_| ())
+    }
+
+    /// Decides on a call of a run of the store, whoever drives it. As [`RunHandle::decide`], without a handle.
+    ///
+    /// # Errors
+    /// As there; `Unanswered` when the session that drives the run did not answer.
+    pub async fn decide(
+        &self,
+        run: &RunId,
+        ticket: Ticket,
+        by: impl Into<String>,
+        decision: Decision,
+    ) -> Result<(), Error> {
+        self.report(run, Input::DecisionGiven { ticket, by: by.into(), decision }).await.map(|_| ())
+    }
+
+    /// Says what an interrupted call did. As [`RunHandle::reconcile`], without a handle.
+    ///
+    /// # Errors
+    /// As there; `Unanswered` when the session that drives the run did not answer.
+    pub async fn reconcile(
+        &self,
+        run: &RunId,
+        call: ToolCallId,
+        by: impl Into<String>,
+        outcome: Reconciliation,
+    ) -> Result<(), Error> {
+        self.report(run, Input::ToolReconciled { call, by: by.into(), outcome }).await.map(|_| ())
+    }
+
+    /// The exact tool and arguments of an open call: what a person has to see before they decide. Privileged: a
+    /// model wrote them, and nothing released them. It reads and replays the run's history.
+    ///
+    /// # Errors
+    /// As [`attach`](Self::attach), whoever drives the run.
+    pub async fn plan(&self, run: &RunId, call: ToolCallId) -> Result<Option<Arc<Plan>>, Error> {
+        self.0.plan(run, call).await
+    }
+
+    /// The runs of the store, by the order in which they were created.
+    ///
+    /// # Errors
+    /// `Commit` when the store cannot be read.
+    pub async fn runs(&self, filter: Filter) -> Result<Vec<Listed>, Error> {
+        Ok(self.0.equipment.store.list(filter).await?)
+    }
+
     pub(crate) async fn report(&self, run: &RunId, input: Input) -> Result<Taken, Error> {
         self.0.report(run, input).await
     }

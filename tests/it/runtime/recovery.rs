@@ -56,14 +56,15 @@ fn a_looking_tool_is_entered_again_and_an_acting_one_waits_for_a_person() {
         let model = Talker::new(&clock, []);
         crate::stage::block_on(async {
             let runtime = runtime(&clock, next_session, model, second.clone()).build().unwrap();
+            let hold = clock.busy();
             let recovery = recovered(&runtime).await;
             assert_eq!(recovery, std::slice::from_ref(&run));
             let handle = runtime.attach(&run).await.unwrap();
             if again {
+                drop(hold);
                 assert_eq!(ended(&handle).await.ending.row, 1);
                 assert_eq!(second.entered.lock().unwrap().len(), 1);
             } else {
-                let hold = clock.busy();
                 let Outcome::Awaiting(waiting) = handle.outcome().await.unwrap() else { panic!("it went on") };
                 let [Question::Reconciliation { call, .. }] = &waiting.questions[..] else { panic!("{waiting:?}") };
                 let outcome = Reconciliation::Applied { output: ToolOutput::text("it was done") };
