@@ -293,9 +293,13 @@ fn show_says_what_is_waited_for_and_what_to_type() {
     let folder = asking("waits");
     let (out, _) = folder.expect(8, &["show", ASKING]);
     assert!(out.contains("open: the run awaits a person"), "{out}");
-    assert!(out.contains(&format!("portcullis decide {ASKING} {TICKET} allow|deny")), "{out}");
-    let (out, _) = folder.expect(8, &["show", ASKING, "--store", "./portcullis.db"]);
-    assert!(out.contains(&format!("portcullis decide {ASKING} {TICKET} allow|deny --store ./portcullis.db")), "{out}");
+    assert!(out.contains("it waits; only the program that has its model and tools"), "{out}");
+    assert!(!out.contains("portcullis decide"), "an import has no script to go on with:\n{out}");
+    let scripted = project("examples/people-3-awaiting.json");
+    folder.expect(8, &["run", scripted.to_str().unwrap()]);
+    let (out, _) = folder.expect(8, &["show", "people-3-awaiting", "--store", "./portcullis.db"]);
+    let decide = out.lines().find(|line| line.contains("portcullis decide people-3-awaiting t1.0-")).unwrap();
+    assert!(decide.ends_with("allow|deny --store ./portcullis.db"), "{out}");
     let (out, _) = folder.expect(8, &["show", "asking.jsonl"]);
     assert!(out.contains("portcullis import asking.jsonl") && !out.contains("portcullis decide"), "{out}");
     let (out, _) = folder.expect(8, &["show", ASKING, "--json"]);
@@ -313,12 +317,12 @@ fn show_says_that_work_was_under_way() {
     folder.file("open.jsonl", &first(&golden("diagnosis"), 5));
     folder.expect(0, &["import", "open.jsonl"]);
     let (out, _) = folder.expect(9, &["show", "diagnosis"]);
-    assert!(out.contains("portcullis resume diagnosis"), "{out}");
+    assert!(out.contains("its work was under way; only the program"), "{out}");
     let history = fs::read(golden("diagnosis")).unwrap();
     folder.file("undelivered.jsonl", &first(&golden("diagnosis"), 11));
     folder.expect(0, &["import", "undelivered.jsonl", "--store", "2.db"]);
     let (out, _) = folder.expect(0, &["show", "diagnosis", "--store", "2.db"]);
-    assert!(out.contains("no receipt yet") && out.contains("portcullis resume diagnosis --store 2.db"), "{out}");
+    assert!(out.contains("no receipt yet; only the program that has its model and tools"), "{out}");
     folder.file("torn.jsonl", &history[..history.len() - 30]);
     let (out, _) = folder.expect(9, &["show", "torn.jsonl"]);
     assert!(out.contains("the last line is cut"), "{out}");
@@ -684,11 +688,11 @@ fn a_store_that_may_only_be_read_is_read_and_not_written() {
     for beside in ["portcullis.db-shm", "portcullis.db-wal"] {
         let _ = fs::remove_file(folder.path(beside));
     }
-    // SQLite needs a file beside a store that others may be writing.
+    // Nothing can be made beside it, so nobody writes it either: the file is all there is.
     mode(&folder.0, 0o555);
     let (code, err) = unprivileged(&folder, &["runs"]);
     mode(&folder.0, 0o755);
-    assert_eq!((code, err.contains("use a copy")), (10, true), "{err}");
+    assert_eq!(code, 0, "{err}");
     mode(&store, 0o000);
     let (code, err) = unprivileged(&folder, &["runs"]);
     assert_eq!((code, err.contains("portcullis.db")), (10, true), "{err}");
@@ -730,7 +734,21 @@ fn the_page_of_commands_shows_what_the_binary_prints() {
         (&["verify"], 0),
     ];
     let printed = printed.into_iter().map(|(arguments, code)| folder.expect(code, arguments).0);
+    let page = timeless(&page);
     for text in shown.into_iter().chain(printed) {
-        assert!(page.contains(&format!("{text}```")), "docs/commands.md does not show:\n{text}");
+        assert!(page.contains(&timeless(&format!("{text}```"))), "docs/commands.md does not show:\n{text}");
     }
+}
+
+/// The text with one moment in the place of all others.
+fn timeless(text: &str) -> String {
+    const LENGTH: usize = "2026-01-31T09:12:00Z".len();
+    let mut kept = String::new();
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        let moment = rest.get(..LENGTH).filter(|word| word.parse::<humantime::Timestamp>().is_ok());
+        kept.push_str(if moment.is_some() { "2026-01-31T09:12:00Z" } else { &rest[..letter.len_utf8()] });
+        rest = &rest[moment.map_or(letter.len_utf8(), str::len)..];
+    }
+    kept
 }
