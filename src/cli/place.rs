@@ -44,10 +44,10 @@ impl Place {
 
     /// Opens it for writing, and makes it when there is none.
     pub(crate) fn make(&self) -> Result<SqliteStore, Problem> {
-        SqliteStore::create_or_open(self.path()).map_err(|error| match error {
-            // There is nothing to make it in, and the fault says so.
-            StoreError::Medium { fault: MediumFault::Missing, .. } => Problem::usage(error.to_string()),
-            error => refused(&error),
+        SqliteStore::create_or_open(self.path()).map_err(|error| {
+            // Then there is nothing to make it in, and the fault says so.
+            let nowhere = matches!(error, StoreError::Medium { fault: MediumFault::Missing, .. });
+            if nowhere { Problem::usage(error.to_string()) } else { refused(&error) }
         })
     }
 }

@@ -9,8 +9,8 @@ use portcullis::runtime::execution::{Error, Trouble};
 use portcullis::runtime::{Outcome, Question, Runtime, VirtualClock};
 use portcullis::vocabulary::ids::RunId;
 use portcullis::vocabulary::input::{LiveTool, Reconciliation};
-use portcullis::vocabulary::spec::Spec;
-use portcullis::vocabulary::tool::{Recovery, ToolOutput};
+use portcullis::vocabulary::spec::{Spec, ToolSpec};
+use portcullis::vocabulary::tool::{Concurrency, Recovery, ToolOutput};
 
 use super::{Talker, Workshop, asks, ended, runtime, spec};
 
@@ -83,6 +83,42 @@ async fn recovered(runtime: &Runtime) -> Vec<RunId> {
     let recovery = runtime.recover().await.unwrap();
     assert!(recovery.failed.is_empty(), "{:?}", recovery.failed);
     recovery.runs.iter().map(|run| run.run().clone()).collect()
+}
+
+/// Reported as `crash_after_two_of_three`: two calls are done and the third is executing when the process dies.
+#[test]
+fn what_was_done_before_a_crash_is_kept_and_only_what_was_under_way_is_uncertain() {
+    let store = MemoryStore::new();
+    let next_session = store.session();
+    let clock = VirtualClock::default();
+    // The two look until 110, and the third, serial, acts from then on.
+    let model = Talker::new(&clock, [(10, Ok(asks(&["look", "look", "act"])))]);
+    let serial = ToolSpec { concurrency: Concurrency::Serial, ..ToolSpec::new("act") };
+    let spec = Spec { tools: vec![ToolSpec::evidence("look"), serial], ..spec() };
+    let first = Workshop::new(&clock, 100);
+    let run = die_at(store, &clock, model, first.clone(), spec, 150);
+    let entered =
+        |workshop: &Workshop| workshop.entered.lock().unwrap().iter().map(|(_, call)| call.clone()).collect::<Vec<_>>();
+    assert_eq!(entered(&first), ["t1.0", "t1.1", "t1.2"]);
+    let clock = VirtualClock::starting_at(1_000);
+    let live = vec![declared("look", Recovery::ReplaySafe), declared("act", Recovery::NeverReplay)];
+    let second = Workshop { live, ..Workshop::new(&clock, 100) };
+    crate::stage::block_on(async {
+        let runtime = runtime(&clock, next_session, Talker::new(&clock, []), second.clone()).build().unwrap();
+        let hold = clock.busy();
+        let handle = runtime.attach(&run).await.unwrap();
+        let Outcome::Awaiting(waiting) = handle.outcome().await.unwrap() else { panic!("it went on") };
+        let [Question::Reconciliation { call, .. }] = &waiting.questions[..] else { panic!("{waiting:?}") };
+        assert_eq!(call.to_string(), "t1.2");
+        // What a person has to find out about is there to be seen, by whoever may see it.
+        let plan = runtime.plan(&run, *call).await.unwrap().unwrap();
+        assert_eq!((&*plan.tool.name, plan.arguments.to_text()), ("act", r#"{"n":2}"#.to_owned()));
+        runtime.reconcile(&run, *call, "me", Reconciliation::Unknown).await.unwrap();
+        drop(hold);
+        let ended = ended(&handle).await;
+        assert_eq!((ended.ending.row, ended.ending.facts), (1, 2), "both facts are kept");
+        assert_eq!(entered(&second), [""; 0], "nothing is entered again");
+    });
 }
 
 #[test]
