@@ -204,7 +204,8 @@ impl Driver {
                 self.permit = None;
                 return delivered.then_some(Stop::Ended);
             }
-            Standing::Awaiting { .. } if self.unheard => return None,
+            // Without a timer there is nothing to wait for here, whoever stays silent.
+            Standing::Awaiting { due_ms: Some(_) } if self.unheard => return None,
             Standing::Awaiting { due_ms } => {
                 let over = due_ms.is_some_and(|due_ms| due_ms <= self.equipment.clock.now_ms());
                 return (!over).then(|| Stop::Parked(self.waiting(due_ms)));
