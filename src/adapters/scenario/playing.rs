@@ -30,6 +30,8 @@ struct State {
     performed: BTreeMap<EffectKind, u32>,
     moments: BTreeMap<usize, (u64, Moment)>,
     people: BTreeMap<ToolCallId, String>,
+    /// Those of whom the script says that they never answer, while a timer runs.
+    silent: BTreeMap<ToolCallId, String>,
     questions: Vec<String>,
     /// Whether the rest of it is of no interest to anybody.
     cut_short: bool,
@@ -70,6 +72,7 @@ impl Playing {
             performed: BTreeMap::new(),
             moments,
             people: BTreeMap::new(),
+            silent: BTreeMap::new(),
             questions: Vec::new(),
             cut_short: false,
             over: false,
@@ -97,6 +100,7 @@ impl Playing {
         let mut state = self.state();
         state.script.take_back();
         state.people.clear();
+        state.silent.clear();
         if let Some(restart) = state.restart.take() {
             state.script.declare(restart);
         }
@@ -125,7 +129,10 @@ impl Playing {
     }
 
     pub(super) fn people(&self) -> Vec<String> {
-        self.state().people.values().cloned().collect()
+        let state = self.state();
+        // A deadline that stands still while a person is awaited may leave nothing that expires.
+        let asked = if state.people.is_empty() { &state.silent } else { &state.people };
+        asked.values().cloned().collect()
     }
 
     pub(super) fn questions(&self) -> Vec<String> {
@@ -160,10 +167,12 @@ impl Playing {
     fn silence(&self, engine: &Engine, ticket: &Ticket, call: ToolCallId) -> Performed {
         let expires = |effect: &Request| matches!(effect, Effect::StartTimer { kind: TimerKind::TicketExpiry, of, .. } if *of == ticket.0);
         let deadline = engine.decider().clock().is_some_and(|clock| clock.deadline_ms().is_some());
-        if deadline || engine.outstanding().iter().any(expires) {
+        let waits = deadline || engine.outstanding().iter().any(expires);
+        let person = format!("{call} waits under ticket {ticket} for a decision that never comes, and nothing expires");
+        if waits {
+            self.state().silent.insert(call, person);
             return Performed::Unheard;
         }
-        let person = format!("{call} waits under ticket {ticket} for a decision that never comes, and nothing expires");
         self.state().people.insert(call, person);
         Performed::HandedOn
     }
@@ -174,6 +183,7 @@ impl World for Playing {
         if matches!(effect, Effect::Publish { .. }) {
             let mut state = self.state();
             state.people.clear();
+            state.silent.clear();
             state.over = true;
         }
         let reaction = self.state().script.perform(effect);
