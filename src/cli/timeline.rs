@@ -119,11 +119,15 @@ impl Timeline {
                 format!("{} finds out what {} did: {}", name(by), self.called(*call), reconciled(outcome))
             }
             Input::ReleaseDelivered { .. } => "the release is delivered".to_owned(),
-            Input::NestedCallRequested { .. }
-            | Input::NestedCompleted { .. }
-            | Input::HookAnswered { .. }
-            | Input::HookFailed { .. }
-            | Input::TailRepaired { .. } => input.tag().to_owned(),
+            Input::HookAnswered { ask, commands, context } => {
+                let staged = count(commands.len(), "command");
+                let context = if context.is_some() { ", context" } else { "" };
+                format!("question {} is answered: {staged}{context}", ask.0)
+            }
+            Input::HookFailed { ask } => format!("question {} fails", ask.0),
+            Input::NestedCallRequested { .. } | Input::NestedCompleted { .. } | Input::TailRepaired { .. } => {
+                input.tag().to_owned()
+            }
         }
     }
 
@@ -162,6 +166,18 @@ impl Timeline {
             Signal::SemanticsHeld { judged: false } => "no judge is asked: the spec switched it off".to_owned(),
             Signal::SemanticsRefused { kind } => format!("its semantics do not hold: {kind}"),
             Signal::GateBlocked { gate, of } => format!("the {of} gate {} blocks", name(gate)),
+            Signal::FactsImported { count: 1 } => "1 fact of an earlier run is imported".to_owned(),
+            Signal::FactsImported { count } => format!("{count} facts of earlier runs are imported"),
+            Signal::BoundBroken { plugin, contribution } => {
+                format!("{} goes beyond its bound: {}", name(plugin), name(contribution))
+            }
+            Signal::StateConflicted { scope, key, earlier, later } => {
+                format!("{} and {} both write the {scope} state key {}", name(earlier), name(later), name(key))
+            }
+            Signal::StateCommitted { commands } => format!("{} committed", count(*commands as usize, "state command")),
+            Signal::StateRolledBack { commands } => {
+                format!("{} rolled back", count(*commands as usize, "state command"))
+            }
             Signal::EnvironmentFixed { .. }
             | Signal::ResponseAccepted { .. }
             | Signal::BatchOpened { .. }
@@ -185,10 +201,15 @@ impl Timeline {
                 format!("a person must decide on {}: ticket {ticket}", self.called(*call))
             }
             Effect::ReconcileTool { call, .. } => format!("a person must find out what {} did", self.called(*call)),
+            Effect::CallHook { ask, point, plugin } => {
+                format!("question {}: the {point} hook of {}", ask.0, name(plugin))
+            }
+            Effect::PerformAction { ask, action, plugin } => {
+                format!("question {}: {} performs {}", ask.0, name(plugin), name(action))
+            }
             Effect::ResolveEnvironment
             | Effect::CallModel { .. }
             | Effect::StartTimer { .. }
-            | Effect::CallHook { .. }
             | Effect::DispatchTools { .. }
             | Effect::InvokeTool { .. }
             | Effect::AdmitNested { .. }

@@ -2,7 +2,7 @@
 
 use super::core::Core;
 use super::form;
-use crate::machines::batch::call;
+use crate::machines::batch::{Waits, call};
 use crate::machines::{inference, release, run};
 use crate::vocabulary::ids::{Ask, ModelCallId, Ticket, ToolCallId};
 use crate::vocabulary::input::Input;
@@ -84,10 +84,11 @@ impl Core {
             Input::ToolReconciled { call, .. } => self.admit_reconciliation(*call),
             Input::ReleaseDelivered { .. } => object(Unexpected, "release"),
             Input::TailRepaired { ordinal, .. } => require(*ordinal == self.seq, Stale, "run"),
-            Input::NestedCallRequested { .. }
-            | Input::NestedCompleted { .. }
-            | Input::HookAnswered { .. }
-            | Input::HookFailed { .. } => object(Unexpected, "engine"),
+            Input::HookAnswered { ask, .. } | Input::HookFailed { ask } => match self.hook_ask() {
+                Some(open) => require(open == *ask, Stale, "consultation"),
+                None => object(Unexpected, "consultation"),
+            },
+            Input::NestedCallRequested { .. } | Input::NestedCompleted { .. } => object(Unexpected, "engine"),
         }
     }
 
@@ -181,8 +182,8 @@ impl Core {
         if in_batch || self.release_ask() == Some(ask) {
             return Ok(());
         }
-        let any = self.run == run::State::Consulting;
-        object(if any { Stale } else { Unexpected }, "gate")
+        let asked = self.tools.batch.as_ref().is_some_and(|batch| batch.waits() == Waits::Gates);
+        object(if asked || self.release_ask().is_some() { Stale } else { Unexpected }, "gate")
     }
 
     /// The ticket must be open; its expiry comes back.

@@ -10,11 +10,13 @@ use super::table::Ending;
 use crate::machines::batch::{Batch, Unknowns};
 use crate::machines::clock::Clock;
 use crate::machines::collection::{self, Facts};
+use crate::machines::consultation;
 use crate::machines::inference;
 use crate::machines::ledger::Ledger;
 use crate::machines::release::{self, Release};
 use crate::machines::run;
 use crate::machines::schema::Schema;
+use crate::machines::shared::{Shared, SharedView};
 use crate::machines::toolbox::Toolbox;
 use crate::machines::{Machine, accept};
 use crate::vocabulary::digest::Digest;
@@ -71,6 +73,12 @@ pub(crate) struct Core {
     pub(crate) model: u32,
     pub(crate) tools: Tools,
     pub(crate) asks: u32,
+    pub(crate) consultation: consultation::State,
+    /// What plugins add to the next model request.
+    pub(crate) context: Vec<Arc<Message>>,
+    pub(crate) shared: Shared,
+    /// How many actions the open commit batch has scheduled.
+    pub(crate) actions: u32,
     pub(crate) collection: collection::State,
     pub(crate) facts: Facts,
     pub(crate) release: release::State,
@@ -90,6 +98,10 @@ impl Core {
             model: 0,
             tools: Tools::default(),
             asks: 0,
+            consultation: consultation::State::Silent,
+            context: Vec::new(),
+            shared: Shared::new(&charter.spec.prior_state),
+            actions: 0,
             collection: collection::State::START,
             facts: Facts::default(),
             release: release::State::Waiting,
@@ -109,6 +121,17 @@ impl Core {
     pub(crate) fn next_ask(&mut self) -> Ask {
         self.asks = self.asks.saturating_add(1);
         Ask(self.asks)
+    }
+
+    /// Of what plugins add to the next model request; none when they add nothing.
+    pub(crate) fn context_digest(&self) -> Option<Digest> {
+        let bytes = serde_json::to_vec(&self.context).unwrap_or_default();
+        (!self.context.is_empty()).then(|| Digest::of("portcullis.context.1", &[&bytes]))
+    }
+
+    /// How much that is.
+    pub(crate) fn context_bytes(&self) -> u64 {
+        self.context.iter().map(|message| serde_json::to_vec(message).map_or(0, |bytes| bytes.len() as u64)).sum()
     }
 
     /// Adds to the transcript.
@@ -151,6 +174,14 @@ pub(crate) struct StateView<'a> {
     model: u32,
     rounds: u32,
     asks: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consultation: Option<&'a consultation::State>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<Sum>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shared: Option<SharedView>,
+    #[serde(skip_serializing_if = "is_zero")]
+    actions: u32,
     facts: Sum,
     scopes: Sum,
     unknown_effects: u64,
@@ -158,6 +189,11 @@ pub(crate) struct StateView<'a> {
     recoveries: &'a Recoveries,
     #[serde(skip_serializing_if = "Option::is_none")]
     ending: Option<&'a Ending>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 #[derive(Serialize)]
@@ -180,6 +216,10 @@ impl Core {
             model: self.model,
             rounds: self.tools.rounds,
             asks: self.asks,
+            consultation: Some(&self.consultation).filter(|state| **state != consultation::State::Silent),
+            context: self.context_digest().map(|digest| Sum { count: self.context.len() as u64, digest }),
+            shared: self.shared.view(),
+            actions: self.actions,
             facts: Sum { count: u64::from(self.facts.count()), digest: self.facts.digest() },
             scopes: Sum {
                 count: self.tools.scopes.len() as u64,

@@ -177,7 +177,7 @@ impl Core {
         let ask = self.next_ask();
         let gate = u32::try_from(gate).unwrap_or(u32::MAX);
         drive::<Releasing>(&mut self.release, &Event::GateAsked { ask, gate, verified }, out);
-        drive::<Run>(&mut self.run, &run::Event::GateConsulted, out);
+        drive::<Run>(&mut self.run, &run::Event::Consulted, out);
         out.effects.extend(self.release_effect());
     }
 

@@ -9,12 +9,15 @@ use crate::machines::accept;
 use crate::machines::batch::call::{self, Event as CallEvent};
 use crate::machines::batch::{Closing, Remark};
 use crate::machines::collection::{self, Collection};
+use crate::machines::consultation::Then;
 use crate::machines::inference::{self, Inference};
 use crate::machines::release::{self, Releasing};
 use crate::machines::run::Run;
 use crate::vocabulary::effect::Effect;
+use crate::vocabulary::environment::HookPoint;
 use crate::vocabulary::failure::Failure;
 use crate::vocabulary::ids::ToolCallId;
+use crate::vocabulary::outcome::RunStatus;
 use crate::vocabulary::signal::{BudgetLimit, Signal};
 use crate::vocabulary::tool::ObservationCode;
 
@@ -40,6 +43,13 @@ impl Core {
         let stop_reason = if resolved { self.collection.stop_reason() } else { None };
         let verdict = table::decide(&self.charter.run, cause, stop_reason, &self.facts);
         self.clock.resume();
+        self.context.clear();
+        // What the last round staged takes effect only if the run came to its own end.
+        if verdict.ending.run_state == RunStatus::Success {
+            self.commit_state(out);
+        } else {
+            self.roll_back_state(out);
+        }
         drive::<Run>(&mut self.run, &verdict.event, out);
         let decided = release::Event::Decided(verdict.ending.outcome, verdict.release.key());
         drive::<Releasing>(&mut self.release, &decided, out);
@@ -49,6 +59,7 @@ impl Core {
         if in_flight {
             out.request(Effect::AbortInFlight);
         }
+        self.tell_end(out);
         out.effects.extend(self.release_effect());
     }
 
@@ -121,6 +132,7 @@ impl Core {
             | Effect::CallModel { .. }
             | Effect::AskGate { .. }
             | Effect::CallHook { .. }
+            | Effect::PerformAction { .. }
             | Effect::DispatchTools { .. }
             | Effect::InvokeTool { .. }
             | Effect::JudgeSemantics { .. } => true,
@@ -157,7 +169,9 @@ impl Core {
             Raised::ExecutionFailed(failure) => self.failed(failure, out),
             Raised::EvidenceHeld(evidenced) => self.judge(evidenced, out),
             Raised::EvidenceViolated(kind) => self.evidence_violated(kind, out),
-            Raised::SemanticsHeld(verified) => self.ask_release_gate(verified, 0, out),
+            Raised::SemanticsHeld(verified) => {
+                self.consult(HookPoint::BeforeRelease, Then::AskReleaseGates(verified), out);
+            }
             Raised::SemanticsRefused(evidenced, kind) => self.end(Cause::SemanticsRefused(evidenced, kind), out),
             Raised::ReleaseBlocked(gate) => self.end(Cause::Blocked(gate), out),
         }

@@ -2,7 +2,7 @@
 
 use super::admission::{Admission, Objection};
 use super::stepping::check_start;
-use crate::vocabulary::input::{Decision, GateAnswer, Input, Reconciliation};
+use crate::vocabulary::input::{Decision, GateAnswer, Input, Reconciliation, StagedCommand};
 use crate::vocabulary::json::{DEPTH_MAX, Json};
 use crate::vocabulary::llm::{Content, ToolRequest};
 use crate::vocabulary::refusal::RefusalKind;
@@ -34,6 +34,10 @@ pub(crate) fn check(limits: &Limits, input: &Input) -> Admission {
             GateAnswer::SetResult { content } => check_text(limits, content),
             GateAnswer::Allow | GateAnswer::Block { reason: None } | GateAnswer::Confirm { .. } => Ok(()),
         },
+        Input::HookAnswered { commands, context, .. } => {
+            check_commands(limits, commands)?;
+            context.as_deref().map_or(Ok(()), |context| check_text(limits, context))
+        }
         Input::CancelRequested { by: note, .. }
         | Input::ExecutionCrashed { origin: note }
         | Input::ReleaseDelivered { receipt: note } => check_note(limits, note),
@@ -51,7 +55,6 @@ pub(crate) fn check(limits: &Limits, input: &Input) -> Admission {
         | Input::NestedCallRequested { .. }
         | Input::NestedCompleted { .. }
         | Input::GateFailed { .. }
-        | Input::HookAnswered { .. }
         | Input::HookFailed { .. }
         | Input::TicketExpired { .. }
         | Input::SemanticsJudged { .. }
@@ -84,9 +87,24 @@ fn check_content(limits: &Limits, content: &Content) -> Admission {
 fn check_output(limits: &Limits, output: &ToolOutput) -> Admission {
     check_text(limits, output.content())?;
     match output {
-        ToolOutput::Success { facts, .. } => facts.iter().try_for_each(check_depth),
+        ToolOutput::Success { facts, commands, .. } => {
+            facts.iter().try_for_each(check_depth)?;
+            check_commands(limits, commands)
+        }
         ToolOutput::Error { .. } => Ok(()),
     }
+}
+
+fn check_commands(limits: &Limits, commands: &[StagedCommand]) -> Admission {
+    for command in commands {
+        match command {
+            StagedCommand::Set { value: payload, .. } | StagedCommand::Schedule { payload, .. } => {
+                check_depth(payload)?
+            }
+            StagedCommand::Remove { .. } => {}
+        }
+    }
+    check_written(limits, &commands).or_else(malformed)
 }
 
 fn check_text(limits: &Limits, text: &str) -> Admission {

@@ -10,7 +10,8 @@ use super::core::{Core, Recoveries};
 use super::{Decider, Ending};
 use crate::machines::batch::{Batch, Closing, Unknowns};
 use crate::machines::clock::Clock;
-use crate::machines::{collection, inference, release, run};
+use crate::machines::shared::Identity as Shared;
+use crate::machines::{collection, consultation, inference, release, run};
 use crate::vocabulary::digest::Digest;
 
 /// A running run. Left out is what no rule reads: the place in the history, the transcript's text, and
@@ -32,6 +33,10 @@ struct Running<'a> {
     facts: Digest,
     known: &'a BTreeSet<Digest>,
     release: &'a release::State,
+    consultation: &'a consultation::State,
+    context: Option<Digest>,
+    shared: Shared,
+    actions: u32,
     spent: Spent<'a>,
     recoveries: &'a Recoveries,
     transcript_full: bool,
@@ -99,6 +104,10 @@ fn running(core: &Core) -> Running<'_> {
         facts: core.facts.digest(),
         known: core.facts.known(),
         release: &core.release,
+        consultation: &core.consultation,
+        context: core.context_digest(),
+        shared: core.shared.identity(),
+        actions: core.actions,
         spent: Spent {
             model_calls: ledger.model_calls,
             judge_calls: ledger.judge_calls,

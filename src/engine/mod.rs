@@ -11,6 +11,7 @@ mod decider;
 mod drafts;
 mod ending;
 mod form;
+mod hooks;
 #[cfg(feature = "testkit")]
 mod identity;
 pub mod invariants;
@@ -21,19 +22,23 @@ mod receipts;
 mod recovery;
 mod request;
 mod rounds;
+mod sharing;
 mod stepping;
 pub mod table;
 mod tools;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::machines::batch::{Batch, Plan};
 use crate::machines::release::{self, Candidate, Release};
-use crate::machines::{collection, ledger::Ledger, run};
+use crate::machines::shared::Place;
+use crate::machines::{collection, consultation, ledger::Ledger, run};
 use crate::vocabulary::fact::Fact;
 use crate::vocabulary::ids::{RunId, ToolCallId};
 use crate::vocabulary::input::Input;
+use crate::vocabulary::json::Json;
 use crate::vocabulary::message::Message;
 use crate::vocabulary::refusal::{Refusal, RefusalKind};
 use crate::vocabulary::spec::Spec;
@@ -200,6 +205,7 @@ impl Engine {
             model: core.spec().model_at(request.model)?,
             purpose: request.purpose,
             messages: &self.transcript,
+            context: &core.context,
             tools: tools.collect(),
             offer: request.tools,
             answer: &core.spec().draft,
@@ -218,10 +224,29 @@ impl Engine {
         self.core().and_then(|core| core.plan_of(call))
     }
 
-    /// The conclusion and evidence of the open `judge_semantics` or release `ask_gate` effect. Privileged:
-    /// it is not released yet.
+    /// The open question to a plugin.
+    #[must_use]
+    pub fn consultation(&self) -> &consultation::State {
+        const SILENT: &consultation::State = &consultation::State::Silent;
+        self.core().map_or(SILENT, |core| &core.consultation)
+    }
+
+    /// The shared state as it is committed: what hooks, gates and tools may see, and what the thread's next run
+    /// begins with.
+    #[must_use]
+    pub fn shared_state(&self) -> Arc<BTreeMap<Place, Json>> {
+        self.core().map(|core| Arc::clone(core.shared.committed())).unwrap_or_default()
+    }
+
+    /// The conclusion and evidence of the open `judge_semantics`, release `ask_gate` or `before_release` hook.
+    /// Privileged: it is not released yet.
     #[must_use]
     pub fn evidence(&self) -> Option<&Candidate> {
+        if let consultation::State::Asking { open } = &self.core()?.consultation
+            && let consultation::Then::AskReleaseGates(verified) = &open.then
+        {
+            return Some(verified.evidenced().candidate());
+        }
         match &self.core()?.release {
             release::State::Judging { evidenced, .. } => Some(evidenced.candidate()),
             release::State::Gating { verified, .. } => Some(verified.evidenced().candidate()),

@@ -24,6 +24,10 @@ impl Core {
             }
             effects.extend(batch.calls.iter().flat_map(|call| self.call_effects(call)));
         }
+        let undelivered = matches!(self.release, release::State::Decided { .. });
+        if !self.run.is_terminal() || undelivered {
+            effects.extend(self.consultation_effects());
+        }
         effects.extend(self.release_effect());
         effects
     }

@@ -21,7 +21,7 @@ impl Core {
     pub(crate) fn recovered(&mut self, epoch: u64, live: &[LiveTool], out: &mut Outbox) {
         self.recoveries.epoch = epoch;
         if self.run.is_terminal() {
-            return out.effects.extend(self.release_effect());
+            return out.effects.extend(self.outstanding());
         }
         if self.work_outstanding() {
             self.recoveries.crashes = self.recoveries.crashes.saturating_add(1);
@@ -47,6 +47,7 @@ impl Core {
             | Effect::CallModel { .. }
             | Effect::AskGate { .. }
             | Effect::CallHook { .. }
+            | Effect::PerformAction { .. }
             | Effect::DispatchTools { .. }
             | Effect::InvokeTool { .. }
             | Effect::AdmitNested { .. }

@@ -16,6 +16,8 @@ pub struct ModelRequest<'a> {
     pub purpose: Purpose,
     /// Everything the model is shown, oldest first.
     pub messages: &'a [Arc<Message>],
+    /// What plugins add to this request alone: it comes after the messages.
+    pub context: &'a [Arc<Message>],
     /// The tools it is offered: none when they are withdrawn.
     pub tools: Vec<&'a Arc<Tool>>,
     /// Whether tools are offered.

@@ -2,11 +2,13 @@
 
 use super::core::{Core, drive};
 use super::outbox::{Outbox, Raised};
+use crate::machines::consultation::{Held, Then};
 use crate::machines::inference::{self, Inference, Remedy, Request, remedy};
 use crate::machines::run::{self, Run};
 use crate::machines::{accept, collection};
 use crate::vocabulary::digest::Digest;
 use crate::vocabulary::effect::{Effect, Purpose, TimerKind, ToolOffer};
+use crate::vocabulary::environment::HookPoint;
 use crate::vocabulary::failure::Failure;
 use crate::vocabulary::ids::ModelCallId;
 use crate::vocabulary::llm::{self, Content, FinishReason, Usage};
@@ -18,8 +20,17 @@ use crate::vocabulary::signal::{BudgetLimit, RepairFailure, RepairOf, Signal};
 pub(crate) struct Denied(pub(crate) BudgetLimit);
 
 impl Core {
-    /// Begins the next round; at the gate the run may end (SPEC 3.13, 3.14).
+    /// Begins the next round; at the gate the run may end, and then nobody is asked about a round that will not
+    /// be (SPEC 3.13, 3.14).
     pub(crate) fn open_round(&mut self, out: &mut Outbox) {
+        match self.ledger.model_gate(&self.spec().budgets) {
+            Some(limit) => out.raise(Raised::BudgetExhausted(limit)),
+            None => self.consult(HookPoint::RoundStart, Then::OpenRound, out),
+        }
+    }
+
+    /// Asks for the round's model call.
+    pub(crate) fn ask_step(&mut self, out: &mut Outbox) {
         if let Err(Denied(limit)) = self.ask_model(Purpose::Step, out) {
             out.raise(Raised::BudgetExhausted(limit));
         }
@@ -30,10 +41,16 @@ impl Core {
         if let Some(limit) = self.ledger.model_gate(&self.spec().budgets) {
             return Err(Denied(limit));
         }
-        if self.transcript.bytes > self.spec().limits.transcript_bytes_max {
+        self.consult(HookPoint::BeforeInference, Then::CallModel(purpose), out);
+        Ok(())
+    }
+
+    /// Calls the model, unless it would be shown too much.
+    pub(crate) fn call_model(&mut self, purpose: Purpose, out: &mut Outbox) {
+        let shown = self.transcript.bytes.saturating_add(self.context_bytes());
+        if shown > self.spec().limits.transcript_bytes_max {
             let code = llm::Code::ContextOverflow;
-            out.raise(Raised::ExecutionFailed(Failure::Inference { code }));
-            return Ok(());
+            return out.raise(Raised::ExecutionFailed(Failure::Inference { code }));
         }
         let tools = self.offer(purpose, out);
         if let Some(next) = accept::<collection::Collection>(&self.collection, &collection::Event::ModelCalled) {
@@ -48,7 +65,6 @@ impl Core {
         let request = Request { call, attempt: 1, purpose, tools, model: self.model, retries: 0 };
         drive::<Inference>(&mut self.inference, &inference::Event::Asked(request), out);
         self.send_request(out);
-        Ok(())
     }
 
     /// Whether tools are offered. When only the reserve is left, the model is told to answer.
@@ -101,17 +117,17 @@ impl Core {
     /// Of everything the model is shown: transcript, tools and how it is asked.
     fn request_digest(&self, request: &Request, model: &str) -> Digest {
         let environment = self.tools.toolbox.as_ref().map_or(Digest::ZERO, |toolbox| toolbox.digest());
-        Digest::of(
-            "portcullis.request.1",
-            &[
-                self.charter.run.as_str().as_bytes(),
-                self.transcript.digest.as_bytes(),
-                environment.as_bytes(),
-                request.purpose.word().as_bytes(),
-                request.tools.word().as_bytes(),
-                model.as_bytes(),
-            ],
-        )
+        let context = self.context_digest();
+        let parts: [&[u8]; 6] = [
+            self.charter.run.as_str().as_bytes(),
+            self.transcript.digest.as_bytes(),
+            environment.as_bytes(),
+            request.purpose.word().as_bytes(),
+            request.tools.word().as_bytes(),
+            model.as_bytes(),
+        ];
+        let context = context.as_ref().map(|digest| &digest.as_bytes()[..]);
+        Digest::of("portcullis.request.1", &parts.into_iter().chain(context).collect::<Vec<_>>())
     }
 
     /// The model answered.
@@ -125,12 +141,28 @@ impl Core {
             return self.settle_failure(&request, &llm::Error::ContentFiltered { message }, out);
         }
         drive::<Inference>(&mut self.inference, &inference::Event::Responded, out);
+        self.context.clear();
         let calls = u32::try_from(content.calls.len()).unwrap_or(u32::MAX);
         out.note(Signal::ResponseAccepted { call: request.call, calls });
-        if calls == 0 {
+        if self.hooks_at(HookPoint::AfterInference, None).is_empty() {
+            return self.read_response(content, finish, &request, out);
+        }
+        let held = Held { content: content.clone(), finish, request };
+        self.consult(HookPoint::AfterInference, Then::ReadResponse(Box::new(held)), out);
+    }
+
+    /// Reads a response: tool calls, or a draft.
+    pub(crate) fn read_response(
+        &mut self,
+        content: &Content,
+        finish: FinishReason,
+        request: &Request,
+        out: &mut Outbox,
+    ) {
+        if content.calls.is_empty() {
             self.receive_draft(content, finish, request.purpose, out);
         } else {
-            self.receive_calls(content, finish, &request, out);
+            self.receive_calls(content, finish, request, out);
         }
     }
 
@@ -182,10 +214,12 @@ impl Core {
         match (remedy, denied) {
             (Remedy::GiveUp, _) => {
                 drive::<Inference>(&mut self.inference, &inference::Event::GaveUp, out);
+                self.context.clear();
                 out.raise(Raised::ExecutionFailed(Failure::Inference { code: error.code() }));
             }
             (Remedy::Retry { .. } | Remedy::Replace, Some(limit)) => {
                 drive::<Inference>(&mut self.inference, &inference::Event::GaveUp, out);
+                self.context.clear();
                 match request.purpose {
                     Purpose::Step => out.raise(Raised::BudgetExhausted(limit)),
                     Purpose::DraftRepair => out.raise(Raised::RepairFailed(RepairOf::Draft, RepairFailure::Denied)),

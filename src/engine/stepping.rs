@@ -12,6 +12,7 @@ use crate::machines::run::{self, Run};
 use crate::machines::schema::Schema;
 use crate::machines::toolbox::Toolbox;
 use crate::vocabulary::environment::Environment;
+use crate::vocabulary::fact::Fact;
 use crate::vocabulary::failure::{Failure, ResolutionError};
 use crate::vocabulary::input::Input;
 use crate::vocabulary::message::Message;
@@ -106,11 +107,9 @@ impl Core {
                 drive::<Releasing>(&mut self.release, &release::Event::Delivered, out);
             }
             Input::TailRepaired { .. } => {}
-            Input::RunStarted { .. }
-            | Input::NestedCallRequested { .. }
-            | Input::NestedCompleted { .. }
-            | Input::HookAnswered { .. }
-            | Input::HookFailed { .. } => {}
+            Input::HookAnswered { commands, context, .. } => self.hook_answered(commands, context.as_deref(), out),
+            Input::HookFailed { .. } => Self::hook_failed(out),
+            Input::RunStarted { .. } | Input::NestedCallRequested { .. } | Input::NestedCompleted { .. } => {}
         }
     }
 
@@ -119,8 +118,19 @@ impl Core {
             Ok(toolbox) => {
                 out.raise(Raised::EnvironmentFixed(toolbox.digest()));
                 self.tools.toolbox = Some(Arc::new(toolbox));
+                self.import_facts(out);
             }
             Err(error) => self.unresolved(&error, out),
+        }
+    }
+
+    /// Facts of earlier runs are numbered before the run's own, once it is sure that the run can begin.
+    fn import_facts(&mut self, out: &mut Outbox) {
+        let spec = Arc::clone(&self.charter.spec);
+        let facts: Vec<Arc<Fact>> = spec.prior_facts.iter().map(|prior| self.facts.import(prior)).collect();
+        if !facts.is_empty() {
+            out.note(Signal::FactsImported { count: self.facts.count() });
+            self.say(Message::Imported { facts }, out);
         }
     }
 

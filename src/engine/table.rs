@@ -283,7 +283,7 @@ const fn status(event: &run::Event) -> RunStatus {
         | run::Event::BackedOff(_)
         | run::Event::ToolsCalled(_)
         | run::Event::PersonAwaited(_)
-        | run::Event::GateConsulted
+        | run::Event::Consulted
         | run::Event::ReleaseEntered => RunStatus::Running,
     }
 }

@@ -2,14 +2,17 @@
 //! the others, and speaks to them through signals that the engine carries.
 
 pub mod batch;
+pub mod capabilities;
 pub mod clock;
 pub mod collection;
+pub mod consultation;
 mod drawing;
 pub mod inference;
 pub mod ledger;
 pub mod release;
 pub mod run;
 pub(crate) mod schema;
+pub mod shared;
 mod table;
 pub mod toolbox;
 
@@ -17,4 +20,5 @@ pub use table::{Chart, Transition};
 pub(crate) use table::{Machine, accept, labels, transitions};
 
 /// The tables of every machine, in the order in which a run meets them.
-pub const CHARTS: &[Chart] = &[run::CHART, inference::CHART, batch::call::CHART, collection::CHART, release::CHART];
+pub const CHARTS: &[Chart] =
+    &[run::CHART, inference::CHART, batch::call::CHART, collection::CHART, consultation::CHART, release::CHART];

@@ -16,11 +16,12 @@ const TABLE: &[Transition] = transitions! {
     created,       started          => resolving;
 
     resolving,     model_called     => inferring;
+    resolving,     consulted        => consulting;
 
     inferring,     model_called     => inferring;
     inferring,     backed_off       => backing_off;
     inferring,     tools_called     => calling_tools;
-    inferring,     gate_consulted   => consulting;
+    inferring,     consulted        => consulting;
     inferring,     person_awaited   => awaiting;
     inferring,     release_entered  => releasing;
 
@@ -28,20 +29,21 @@ const TABLE: &[Transition] = transitions! {
 
     calling_tools, model_called     => inferring;
     calling_tools, tools_called     => calling_tools;
-    calling_tools, gate_consulted   => consulting;
+    calling_tools, consulted        => consulting;
     calling_tools, person_awaited   => awaiting;
 
     awaiting,      model_called     => inferring;
     awaiting,      tools_called     => calling_tools;
-    awaiting,      gate_consulted   => consulting;
+    awaiting,      consulted        => consulting;
     awaiting,      person_awaited   => awaiting;
 
     consulting,    model_called     => inferring;
     consulting,    tools_called     => calling_tools;
-    consulting,    gate_consulted   => consulting;
+    consulting,    consulted        => consulting;
     consulting,    person_awaited   => awaiting;
+    consulting,    release_entered  => releasing;
 
-    releasing,     gate_consulted   => consulting;
+    releasing,     consulted        => consulting;
 
     resolving,     failed           => failed;
     resolving,     cancelled        => cancelled;
@@ -110,7 +112,7 @@ pub enum State {
         /// The round.
         round: u32,
     },
-    /// A gate is being asked.
+    /// A gate or a plugin is being asked.
     Consulting,
     /// The draft is being checked.
     Releasing,
@@ -149,8 +151,8 @@ pub enum Event {
     ToolsCalled(u32),
     /// A person is asked.
     PersonAwaited(u32),
-    /// A gate is asked.
-    GateConsulted,
+    /// A gate or a plugin is asked.
+    Consulted,
     /// A draft came.
     ReleaseEntered,
     /// It ended by itself.
@@ -167,7 +169,7 @@ pub enum Event {
 
 labels! { Event, EVENTS:
     Started => started, ModelCalled => model_called, BackedOff => backed_off, ToolsCalled => tools_called,
-    PersonAwaited => person_awaited, GateConsulted => gate_consulted, ReleaseEntered => release_entered,
+    PersonAwaited => person_awaited, Consulted => consulted, ReleaseEntered => release_entered,
     Succeeded => succeeded, Failed => failed, Cancelled => cancelled, TimedOut => timed_out,
     BudgetExhausted => budget_exhausted,
 }
@@ -255,7 +257,20 @@ impl Run {
 
     #[state(superstate = "running")]
     fn resolving(event: &Event) -> Outcome<State> {
-        if let Event::ModelCalled(call) = event { To(State::Inferring { call: *call }) } else { Super }
+        match event {
+            Event::ModelCalled(call) => To(State::Inferring { call: *call }),
+            Event::Consulted => To(State::Consulting),
+            Event::Started
+            | Event::BackedOff(_)
+            | Event::ToolsCalled(_)
+            | Event::PersonAwaited(_)
+            | Event::ReleaseEntered
+            | Event::Succeeded
+            | Event::Failed(_)
+            | Event::Cancelled
+            | Event::TimedOut
+            | Event::BudgetExhausted => Super,
+        }
     }
 
     #[state(superstate = "looping")]
@@ -268,7 +283,7 @@ impl Run {
             | Event::ModelCalled(_)
             | Event::ToolsCalled(_)
             | Event::PersonAwaited(_)
-            | Event::GateConsulted
+            | Event::Consulted
             | Event::Succeeded
             | Event::Failed(_)
             | Event::Cancelled
@@ -297,13 +312,12 @@ impl Run {
 
     #[state(superstate = "looping")]
     fn consulting(event: &Event) -> Outcome<State> {
-        let _ = event;
-        Super
+        if matches!(event, Event::ReleaseEntered) { To(State::Releasing) } else { Super }
     }
 
     #[state(superstate = "running")]
     fn releasing(event: &Event) -> Outcome<State> {
-        if matches!(event, Event::GateConsulted) { To(State::Consulting) } else { Super }
+        if matches!(event, Event::Consulted) { To(State::Consulting) } else { Super }
     }
 
     /// The phases between which a round moves.
@@ -313,7 +327,7 @@ impl Run {
             Event::ModelCalled(call) => To(State::Inferring { call: *call }),
             Event::ToolsCalled(round) => To(State::CallingTools { round: *round }),
             Event::PersonAwaited(round) => To(State::Awaiting { round: *round }),
-            Event::GateConsulted => To(State::Consulting),
+            Event::Consulted => To(State::Consulting),
             Event::Started
             | Event::BackedOff(_)
             | Event::ReleaseEntered
@@ -339,7 +353,7 @@ impl Run {
             | Event::BackedOff(_)
             | Event::ToolsCalled(_)
             | Event::PersonAwaited(_)
-            | Event::GateConsulted
+            | Event::Consulted
             | Event::ReleaseEntered => Super,
         }
     }

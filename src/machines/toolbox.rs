@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::capabilities::Capabilities;
 use super::schema::Schema;
 use crate::vocabulary::digest::Digest;
-use crate::vocabulary::environment::{Environment, GateOf};
+use crate::vocabulary::environment::{Environment, GateOf, HookPoint};
 use crate::vocabulary::failure::ResolutionError;
 use crate::vocabulary::json::Json;
 use crate::vocabulary::spec::{Assessment, Spec, ToolSpec};
@@ -19,6 +20,7 @@ pub struct Toolbox {
     environment: Environment,
     tools: BTreeMap<Arc<str>, Arc<Tool>>,
     release_gates: Vec<String>,
+    capabilities: Capabilities,
     digest: Digest,
 }
 
@@ -40,6 +42,7 @@ impl Toolbox {
     /// Prepares an environment.
     pub(crate) fn new(spec: &Spec, environment: Environment) -> Result<Self, ResolutionError> {
         refuse_what_would_be_dropped(spec, &environment)?;
+        let capabilities = Capabilities::new(&environment)?;
         let mut tools = BTreeMap::new();
         for declared in &environment.tools {
             let tool = Arc::new(Tool::new(spec, &environment, declared)?);
@@ -56,7 +59,7 @@ impl Toolbox {
         let release_gates = environment.gates.iter().filter(of_release).map(|gate| gate.id.clone()).collect();
         let bytes = serde_json::to_vec(&environment).unwrap_or_default();
         let digest = Digest::of("portcullis.environment.1", &[&bytes]);
-        Ok(Self { environment, tools, release_gates, digest })
+        Ok(Self { environment, tools, release_gates, capabilities, digest })
     }
 
     /// The tool of that name.
@@ -74,6 +77,17 @@ impl Toolbox {
     #[must_use]
     pub fn release_gates(&self) -> &[String] {
         &self.release_gates
+    }
+
+    /// What each plugin may do.
+    #[must_use]
+    pub const fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    /// The plugins that have a hook at that point, in order.
+    pub fn hooks(&self, point: HookPoint) -> impl Iterator<Item = &str> {
+        self.environment.hooks.iter().filter(move |hook| hook.point == point).map(|hook| hook.plugin.as_str())
     }
 
     /// Of the whole environment.
@@ -114,10 +128,6 @@ impl Tool {
 
 /// Nothing is dropped silently to make a run start (SPEC 12): what this engine could not honour is refused.
 fn refuse_what_would_be_dropped(spec: &Spec, environment: &Environment) -> Result<(), ResolutionError> {
-    if let Some(hook) = environment.hooks.first() {
-        let message = format!("its hook at {} would not be asked: hooks are not alive yet", hook.point);
-        return Err(ResolutionError::Config { plugin: hook.plugin.clone(), message });
-    }
     if let Some(plugin) = spec.plugins.iter().find(|plugin| !environment.plugins.contains(&plugin.id)) {
         let message = "the spec asks for it, and the environment does not have it".to_owned();
         return Err(ResolutionError::Config { plugin: plugin.id.clone(), message });

@@ -83,6 +83,8 @@ pub(super) fn events(engine: &Engine, step: &Step, progress: &mut Option<Progres
         Message::Instructions { .. }
         | Message::Prior { .. }
         | Message::Task { .. }
+        | Message::Imported { .. }
+        | Message::Context { .. }
         | Message::Observation(_)
         | Message::Notice { .. } => &[],
     });
@@ -126,6 +128,7 @@ pub(crate) fn question<R>(engine: &Engine, effect: &Effect<R>) -> Option<Questio
         | Effect::StartTimer { .. }
         | Effect::AskGate { .. }
         | Effect::CallHook { .. }
+        | Effect::PerformAction { .. }
         | Effect::DispatchTools { .. }
         | Effect::InvokeTool { .. }
         | Effect::AdmitNested { .. }

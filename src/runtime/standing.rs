@@ -37,6 +37,7 @@ fn awaits_only_people(engine: &Engine) -> Option<Option<u64>> {
             | Effect::CallModel { .. }
             | Effect::AskGate { .. }
             | Effect::CallHook { .. }
+            | Effect::PerformAction { .. }
             | Effect::DispatchTools { .. }
             | Effect::InvokeTool { .. }
             | Effect::AdmitNested { .. }

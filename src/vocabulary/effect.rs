@@ -49,13 +49,23 @@ pub enum Effect<R> {
         /// What it stands before.
         about: GateSubject,
     },
-    /// Tell a hook. Answered by `hook_answered` or `hook_failed`.
+    /// Tell a hook. Answered by `hook_answered` or `hook_failed`; at `run_end` nothing answers, for the run has
+    /// ended.
     CallHook {
         /// The question.
         ask: Ask,
         /// Where the run stands.
         point: HookPoint,
         /// The plugin.
+        plugin: String,
+    },
+    /// Have a plugin perform a scheduled action. Answered by `hook_answered` or `hook_failed`.
+    PerformAction {
+        /// The question.
+        ask: Ask,
+        /// The action's kind.
+        action: String,
+        /// The plugin that contributes the kind.
         plugin: String,
     },
     /// Make the dispatch of a wave durable. Answered by `tools_dispatched`.
@@ -133,7 +143,8 @@ impl<R> Effect<R> {
                 TimerKind::TicketExpiry => &["ticket_expired"],
             },
             Self::AskGate { .. } => &["gate_answered", "gate_failed"],
-            Self::CallHook { .. } => &["hook_answered", "hook_failed"],
+            Self::CallHook { point: HookPoint::RunEnd, .. } => &[],
+            Self::CallHook { .. } | Self::PerformAction { .. } => &["hook_answered", "hook_failed"],
             Self::DispatchTools { .. } => &["tools_dispatched"],
             Self::InvokeTool { .. } => &["tool_completed", "tool_failed"],
             Self::AdmitNested { .. } => &["nested_completed"],
@@ -167,6 +178,7 @@ tags! {
     StartTimer = "start_timer",
     AskGate = "ask_gate",
     CallHook = "call_hook",
+    PerformAction = "perform_action",
     DispatchTools = "dispatch_tools",
     InvokeTool = "invoke_tool",
     AdmitNested = "admit_nested",

@@ -1,6 +1,7 @@
 //! The resolved environment: everything a run may use, whole and canonical, so that a history replays with
 //! nothing beside it (SPEC 4, 12).
 
+use super::bound::Bound;
 use super::spec::ToolSpec;
 use super::wire::{object, words};
 
@@ -19,13 +20,37 @@ object! {
         pub hooks: Vec<Hook>,
         /// Every state key that may be written.
         #[serde(default)]
-        pub state_keys: Vec<StateKey>,
+        pub state_keys: Vec<StateKeySpec>,
         /// Every action kind that may be scheduled.
         #[serde(default)]
         pub action_kinds: Vec<String>,
         /// The plugins that took part, in dependency order.
         #[serde(default)]
         pub plugins: Vec<String>,
+        /// What each of them may do in this run. A plugin without an entry may do nothing.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub capabilities: Vec<Capability>,
+    }
+}
+
+object! {
+    /// What one plugin may do in a run, and what of the environment is its own. The engine holds everything that
+    /// its hooks and tools stage against it (SPEC 12).
+    pub struct Capability {
+        /// The plugin.
+        pub plugin: String,
+        /// Its published bound.
+        #[serde(default)]
+        pub bound: Bound,
+        /// The tools that it contributes: what they stage is held against its bound.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub tools: Vec<String>,
+        /// The gates that it contributes, by id.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub gates: Vec<String>,
+        /// The action kinds that it contributes: it is asked to perform them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub action_kinds: Vec<String>,
     }
 }
 
@@ -84,7 +109,7 @@ words! {
 
 object! {
     /// A state key that may be written, with its policy (SPEC 12).
-    pub struct StateKey {
+    pub struct StateKeySpec {
         /// The scope it lives in.
         pub scope: StateScope,
         /// Its name.

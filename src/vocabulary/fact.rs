@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::vocabulary::wire::object;
 
-use super::ids::{FactId, ToolCallId};
+use super::ids::{FactId, RunId, ToolCallId};
 
 object! {
     /// What a tool's executor reports as one fact.
@@ -39,4 +39,34 @@ pub struct Fact {
     pub tool: Arc<str>,
     /// What was observed.
     pub statement: String,
+    /// The run that observed it, when it was an earlier one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+}
+
+object! {
+    /// Where an imported fact was observed.
+    pub struct Origin {
+        /// The run.
+        pub run: RunId,
+        /// The fact's number there.
+        pub fact: FactId,
+    }
+}
+
+object! {
+    /// A fact that an earlier run observed, imported with where it comes from (SPEC 12).
+    pub struct PriorFact {
+        /// Where it was observed.
+        pub origin: Origin,
+        /// The call that observed it, in that run.
+        pub call: ToolCallId,
+        /// The tool that observed it.
+        pub tool: String,
+        /// What was observed: not empty, at most `limits.statement_bytes_max`.
+        pub statement: String,
+        /// What it is about, as the tool reported it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub key: Option<String>,
+    }
 }

@@ -138,9 +138,9 @@ tagged! {
         HookAnswered = "hook_answered" {
             /// The question.
             ask: Ask,
-            /// State commands it stages.
+            /// What it stages.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
-            commands: Vec<StateCommand>,
+            commands: Vec<StagedCommand>,
             /// Text for the next model request only.
             #[serde(skip_serializing_if = "Option::is_none")]
             context: Option<String>,
@@ -296,8 +296,9 @@ tagged! {
 }
 
 tagged! {
-    /// A change of shared state that is staged until its batch commits.
-    pub enum StateCommand {
+    /// What a hook or a tool stages. A change of state takes effect when its commit batch commits; an action is
+    /// performed within the batch (SPEC 12).
+    pub enum StagedCommand {
         /// Sets a value.
         Set = "set" {
             /// The scope.
@@ -314,7 +315,19 @@ tagged! {
             /// The key.
             key: String,
         },
+        /// Asks the plugin that contributes an action kind to perform one.
+        Schedule = "schedule" {
+            /// The kind.
+            action: String,
+            /// What it is performed with.
+            #[serde(default = "nothing")]
+            payload: Json,
+        },
     }
+}
+
+const fn nothing() -> Json {
+    Json::Null
 }
 
 words! {

@@ -34,6 +34,18 @@ pub enum Message {
         /// The text.
         text: String,
     },
+    /// Facts of earlier runs, under the numbers that they have in this one.
+    Imported {
+        /// The facts.
+        facts: Vec<Arc<Fact>>,
+    },
+    /// What a plugin adds to one model request. It stands in that request alone, not in the transcript.
+    Context {
+        /// The plugin.
+        by: String,
+        /// The text.
+        text: String,
+    },
     /// What the model answered.
     Assistant {
         /// Text: a draft, or commentary beside calls.
@@ -105,6 +117,12 @@ words! {
     }
 }
 
+/// Facts as the model is shown them: each with the id under which it can be cited.
+#[must_use]
+pub fn shown_facts(facts: &[Arc<Fact>]) -> String {
+    facts.iter().map(|fact| format!("\n[{}] {}", fact.id, fact.statement)).collect()
+}
+
 impl Observation {
     /// The text that the model is shown, facts and directive included. Each fact is shown with the id under
     /// which it can be cited.
@@ -114,9 +132,7 @@ impl Observation {
         if !self.facts.is_empty() {
             shown.push_str("\n\nObserved facts, to be cited by id:");
         }
-        for fact in &self.facts {
-            shown.push_str(&format!("\n[{}] {}", fact.id, fact.statement));
-        }
+        shown.push_str(&shown_facts(&self.facts));
         if let Some(directive) = self.directive {
             shown.push_str(&format!("\n\n{directive}: nothing new is being found. Write your answer now."));
         }

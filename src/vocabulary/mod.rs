@@ -1,5 +1,6 @@
 //! Floor 0, words: what every other floor speaks of. Plain values, their wire forms and their limits.
 
+pub mod bound;
 pub mod digest;
 pub mod draft;
 pub mod effect;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::digest::Digest;
 use super::draft::DraftFault;
-use super::environment::GateOf;
+use super::environment::{GateOf, StateScope};
 use super::failure::{Failure, ResolutionError};
 use super::ids::{FactId, ModelCallId, ToolCallId};
 use super::outcome::{EvidenceViolation, ReleaseOutcome, RunStatus, SemanticRefusal};
@@ -166,6 +166,39 @@ pub enum Signal {
         /// What it stood before.
         of: GateOf,
     },
+    /// Facts of earlier runs were numbered.
+    FactsImported {
+        /// How many.
+        count: u32,
+    },
+    /// A plugin went beyond its bound.
+    BoundBroken {
+        /// The plugin; the tool's name when no plugin contributes that tool.
+        plugin: String,
+        /// What it tried.
+        contribution: String,
+    },
+    /// Two writes of one commit batch do not go together.
+    StateConflicted {
+        /// The scope.
+        scope: StateScope,
+        /// The key.
+        key: String,
+        /// Who wrote first.
+        earlier: String,
+        /// Who wrote after it.
+        later: String,
+    },
+    /// What a commit batch had staged took effect.
+    StateCommitted {
+        /// How many commands.
+        commands: u32,
+    },
+    /// What a commit batch had staged was dropped.
+    StateRolledBack {
+        /// How many commands.
+        commands: u32,
+    },
     /// The row of the table is chosen.
     ReleaseDecided {
         /// The row.
@@ -225,6 +258,11 @@ tags! {
     SemanticsHeld = "semantics_held",
     SemanticsRefused = "semantics_refused",
     GateBlocked = "gate_blocked",
+    FactsImported = "facts_imported",
+    BoundBroken = "bound_broken",
+    StateConflicted = "state_conflicted",
+    StateCommitted = "state_committed",
+    StateRolledBack = "state_rolled_back",
     ReleaseDecided = "release_decided",
     RunEnded = "run_ended",
 }

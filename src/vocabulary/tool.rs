@@ -1,6 +1,7 @@
 //! Tools: how their calls can end (SPEC 7).
 
 use super::fact::Statement;
+use super::input::StagedCommand;
 use super::json::Json;
 use super::wire::{tagged, words};
 
@@ -51,6 +52,9 @@ tagged! {
             /// JSON so that a malformed one is an observation and not a lost call.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             facts: Vec<Json>,
+            /// What it stages; nothing of it counts unless the result does.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            commands: Vec<StagedCommand>,
         },
         /// The tool answers with a failure that the model should see.
         Error = "error" {
@@ -64,7 +68,7 @@ impl ToolOutput {
     /// A plain success without reported facts.
     #[must_use]
     pub fn text(content: impl Into<String>) -> Self {
-        Self::Success { content: content.into(), facts: Vec::new() }
+        Self::Success { content: content.into(), facts: Vec::new(), commands: Vec::new() }
     }
 
     /// A failed result that the model should see.
@@ -84,7 +88,16 @@ impl ToolOutput {
                 Json::Object([statement].into_iter().chain(key).collect())
             })
             .collect();
-        Self::Success { content: content.into(), facts }
+        Self::Success { content: content.into(), facts, commands: Vec::new() }
+    }
+
+    /// The same, staging these commands too. An error stages nothing.
+    #[must_use]
+    pub fn staging(mut self, staged: impl IntoIterator<Item = StagedCommand>) -> Self {
+        if let Self::Success { commands, .. } = &mut self {
+            commands.extend(staged);
+        }
+        self
     }
 
     /// What the model sees.

@@ -237,7 +237,12 @@ fn observed_once(engine: &Engine, ended: bool) -> Result<(), TestCaseError> {
                 let count = observations.get_mut(&observation.call);
                 *count.ok_or_else(|| TestCaseError::fail("an observation without a call"))? += 1;
             }
-            Message::Instructions { .. } | Message::Prior { .. } | Message::Task { .. } | Message::Notice { .. } => {}
+            Message::Instructions { .. }
+            | Message::Prior { .. }
+            | Message::Task { .. }
+            | Message::Imported { .. }
+            | Message::Context { .. }
+            | Message::Notice { .. } => {}
         }
     }
     prop_assert!(observations.values().all(|count| *count == 1 || (*count == 0 && !ended)), "{:?}", observations);

@@ -274,6 +274,7 @@ const fn kind(effect: &Request) -> Option<EffectKind> {
         Effect::Publish { .. } => EffectKind::Publish,
         Effect::StartTimer { .. }
         | Effect::CallHook { .. }
+        | Effect::PerformAction { .. }
         | Effect::AdmitNested { .. }
         | Effect::DenyNested { .. }
         | Effect::AbortInFlight => return None,

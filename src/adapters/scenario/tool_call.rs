@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::written::written_as;
-use crate::vocabulary::input::{Decision, Reconciliation};
+use crate::vocabulary::input::{Decision, Reconciliation, StagedCommand};
 use crate::vocabulary::json::Json;
 use crate::vocabulary::llm::ToolRequest;
 use crate::vocabulary::tool::{ToolError, ToolOutput};
@@ -104,6 +104,9 @@ struct ToolReplyFields {
     /// The facts of a success: texts, or objects `{"statement", "key"?}`. Default: none.
     #[serde(default)]
     facts: Vec<Json>,
+    /// What a success stages. Default: nothing.
+    #[serde(default)]
+    commands: Vec<StagedCommand>,
     /// What the tool's own error shows the model.
     error: Option<String>,
     /// How the invocation failed.
@@ -118,11 +121,12 @@ impl TryFrom<ToolReplyFields> for ToolReply {
     type Error = &'static str;
 
     fn try_from(fields: ToolReplyFields) -> Result<Self, Self::Error> {
-        let ToolReplyFields { content, facts, error, fails, after_ms } = fields;
+        let ToolReplyFields { content, facts, commands, error, fails, after_ms } = fields;
+        let nothing = content.is_none() && facts.is_empty() && commands.is_empty() && error.is_none();
         let outcome = match fails {
-            Some(failure) if content.is_none() && facts.is_empty() && error.is_none() => Err(failure),
+            Some(failure) if nothing => Err(failure),
             Some(_) => return Err("an invocation that `fails` returns nothing else"),
-            None => Ok(ToolReturnFields { content, facts, error }.output()?),
+            None => Ok(ToolReturnFields { content, facts, commands, error }.output()?),
         };
         Ok(Self { outcome, after_ms: after_ms.unwrap_or(TOOL_MS) })
     }
@@ -138,6 +142,9 @@ struct ToolReturnFields {
     /// The facts of a success: texts, or objects `{"statement", "key"?}`. Default: none.
     #[serde(default)]
     facts: Vec<Json>,
+    /// What a success stages. Default: nothing.
+    #[serde(default)]
+    commands: Vec<StagedCommand>,
     /// What the tool's own error shows the model.
     error: Option<String>,
 }
@@ -146,10 +153,13 @@ impl ToolReturnFields {
     fn output(self) -> Result<ToolOutput, &'static str> {
         match (self.content, self.error) {
             (Some(content), None) => {
-                Ok(ToolOutput::Success { content, facts: self.facts.into_iter().map(stated).collect() })
+                let facts = self.facts.into_iter().map(stated).collect();
+                Ok(ToolOutput::Success { content, facts, commands: self.commands })
             }
-            (None, Some(content)) if self.facts.is_empty() => Ok(ToolOutput::Error { content }),
-            (None, Some(_)) => Err("a tool's own `error` states no facts"),
+            (None, Some(content)) if self.facts.is_empty() && self.commands.is_empty() => {
+                Ok(ToolOutput::Error { content })
+            }
+            (None, Some(_)) => Err("a tool's own `error` states no facts and stages nothing"),
             (Some(_), Some(_)) | (None, None) => Err("a tool's result has one of `content`, `error` and `fails`"),
         }
     }

@@ -163,6 +163,9 @@ impl World {
                 None => Reaction::Silence,
             },
             Effect::CallHook { plugin, .. } => Reaction::Open(format!("what does the hook of {plugin:?} answer?")),
+            Effect::PerformAction { action, plugin, .. } => {
+                Reaction::Open(format!("how does {plugin:?} perform the action {action:?}?"))
+            }
             Effect::AdmitNested { nested } => Reaction::Open(format!("what becomes of the nested call {nested}?")),
             Effect::StartTimer { .. } | Effect::DenyNested { .. } | Effect::AbortInFlight => Reaction::Silence,
         }

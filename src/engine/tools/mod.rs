@@ -4,15 +4,19 @@ mod invocation;
 mod permission;
 mod triage;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::core::{Core, drive};
 use super::outbox::{Outbox, Raised};
 use crate::machines::batch::call::{self, Event};
 use crate::machines::batch::{Batch, Call, Closing, Plan, TriagedCall, Verdict, Waits};
+use crate::machines::consultation::Then;
 use crate::machines::run::{self, Run};
 use crate::vocabulary::effect::Effect;
+use crate::vocabulary::environment::HookPoint;
 use crate::vocabulary::ids::ToolCallId;
+use crate::vocabulary::input::StagedCommand;
 use crate::vocabulary::signal::Signal;
 
 impl Core {
@@ -47,12 +51,16 @@ impl Core {
     /// Moves the batch on: the next question, the next wave, or its end.
     pub(crate) fn advance_batch(&mut self, out: &mut Outbox) {
         self.hold_unknown(out);
+        // Once every call is closed, plugins are asked, and nothing else moves the batch.
+        if self.hook_ask().is_some() {
+            return;
+        }
         let Some(batch) = &mut self.tools.batch else {
             return;
         };
         let round = batch.round;
         let event = match batch.waits() {
-            Waits::Gates => run::Event::GateConsulted,
+            Waits::Gates => run::Event::Consulted,
             Waits::Person => run::Event::PersonAwaited(round),
             Waits::Tools => run::Event::ToolsCalled(round),
             Waits::Dispatch => {
@@ -60,10 +68,7 @@ impl Core {
                 out.request(Effect::DispatchTools { calls: batch.announced.clone() });
                 run::Event::ToolsCalled(round)
             }
-            Waits::Nothing => {
-                self.publish_batch(out);
-                return out.raise(Raised::BatchClosed { round });
-            }
+            Waits::Nothing => return self.close_round(out),
         };
         let awaiting = matches!(event, run::Event::PersonAwaited(_));
         drive::<Run>(&mut self.run, &event, out);
@@ -72,6 +77,41 @@ impl Core {
         } else if self.clock.resume() {
             out.effects.extend(self.deadline_effect());
         }
+    }
+
+    /// Every call is closed. What the tools staged is staged in model order, whichever returned first; then the
+    /// plugins hear of each call and of the round's end.
+    fn close_round(&mut self, out: &mut Outbox) {
+        if self.clock.resume() {
+            out.effects.extend(self.deadline_effect());
+        }
+        let calls = self.tools.batch.iter().flat_map(|batch| &batch.calls);
+        let closed: Vec<(ToolCallId, Option<Arc<str>>, Vec<StagedCommand>)> = calls.map(staged).collect();
+        let mut questions = VecDeque::new();
+        for (call, tool, commands) in closed {
+            let owner = tool.map(|tool| self.answers_for(&tool)).unwrap_or_default();
+            match self.stage(&owner, &commands, out) {
+                Ok(actions) => questions.extend(actions),
+                Err(failure) => return out.raise(Raised::ExecutionFailed(failure)),
+            }
+            questions.extend(self.hooks_at(HookPoint::AfterTool, Some(call)));
+        }
+        self.ask_next(questions, Then::EndRound, out);
+    }
+
+    /// The plugin whose bound a tool's commands are held against. A tool that no plugin contributes has none, and
+    /// stands under its own name.
+    fn answers_for(&self, tool: &str) -> String {
+        let owner = self.tools.toolbox.as_ref().and_then(|toolbox| toolbox.capabilities().owner_of_tool(tool));
+        owner.unwrap_or(tool).to_owned()
+    }
+
+    /// The round ends: what it staged is committed, and its observations are published, in one step.
+    pub(crate) fn finish_batch(&mut self, out: &mut Outbox) {
+        let round = self.tools.rounds;
+        self.commit_state(out);
+        self.publish_batch(out);
+        out.raise(Raised::BatchClosed { round });
     }
 
     /// Closes a call; one that was never entered gives its reservation back.
@@ -113,6 +153,13 @@ impl Core {
             out.effects.extend(self.call_effects(call));
         }
     }
+}
+
+/// What the tool of a closed call stages.
+fn staged(call: &Call) -> (ToolCallId, Option<Arc<str>>, Vec<StagedCommand>) {
+    let tool = call.plan.as_ref().map(|plan| Arc::clone(&plan.tool.name));
+    let commands = call.closing.as_ref().map(|staged| staged.closing.commands.clone()).unwrap_or_default();
+    (call.id, tool, commands)
 }
 
 /// Moves a call to its end and stages its observation.

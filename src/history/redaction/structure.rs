@@ -11,7 +11,7 @@ use crate::vocabulary::effect::{Purpose, TimerKind, ToolOffer};
 use crate::vocabulary::environment::{GateOf, HookPoint, MergePolicy, StateScope};
 use crate::vocabulary::failure::{Failure, ResolutionError, ResolutionKind};
 use crate::vocabulary::input::{
-    CancelOrigin, Decision, GateAnswer, Input, NestedKind, Reconciliation, StateCommand, Verdict,
+    CancelOrigin, Decision, GateAnswer, Input, NestedKind, Reconciliation, StagedCommand, Verdict,
 };
 use crate::vocabulary::llm;
 use crate::vocabulary::outcome::{
@@ -79,11 +79,18 @@ pub(super) static INPUT: Rule = Object(&[
 
 const CONTENT: Rule = Object(&[("text", Payload), ("calls", Array(&ASKED)), ("opaque", Payload)]);
 const ASKED: Rule = Object(&[("name", Payload), ("arguments", Payload), ("provider_id", Payload)]);
-const OUTPUT: Rule = Object(&[("type", tags!(ToolOutput)), ("content", Payload), ("facts", Payload)]);
+const OUTPUT: Rule =
+    Object(&[("type", tags!(ToolOutput)), ("content", Payload), ("facts", Payload), ("commands", Array(&COMMAND))]);
 const ANSWER: Rule =
     Object(&[("type", tags!(GateAnswer)), ("reason", Payload), ("content", Payload), ("expires_ms", Number)]);
-const COMMAND: Rule =
-    Object(&[("type", tags!(StateCommand)), ("scope", words!(StateScope)), ("key", Payload), ("value", Payload)]);
+const COMMAND: Rule = Object(&[
+    ("type", tags!(StagedCommand)),
+    ("scope", words!(StateScope)),
+    ("key", Payload),
+    ("value", Payload),
+    ("action", Payload),
+    ("payload", Payload),
+]);
 
 const ERROR: Rule = Object(&[
     ("type", tags!(llm::Error, ToolError, ResolutionError)),
@@ -102,6 +109,7 @@ const SPEC: Rule = Object(&[
     ("instructions", Payload),
     ("prior_messages", Payload),
     ("prior_state", Payload),
+    ("prior_facts", Payload),
     ("task", Payload),
     ("model", Payload),
     ("fallbacks", Payload),
@@ -148,6 +156,7 @@ const LIMITS: Rule = Object(&[
     ("facts_in_result_max", Number),
     ("transcript_bytes_max", Number),
     ("schema_bytes_max", Number),
+    ("state_bytes_max", Number),
 ]);
 
 const TOOL: Rule = Object(&[
@@ -175,6 +184,7 @@ const ENVIRONMENT: Rule = Object(&[
     ("state_keys", Array(&STATE_KEY)),
     ("action_kinds", Payload),
     ("plugins", Payload),
+    ("capabilities", Payload),
 ]);
 const STATE_KEY: Rule = Object(&[("scope", words!(StateScope)), ("key", Payload), ("policy", words!(MergePolicy))]);
 
@@ -202,6 +212,13 @@ pub(super) static SIGNALS: Rule = Array(&Object(&[
     ("failure", FAILURE),
     ("judged", Flag),
     ("gate", Payload),
+    ("plugin", Payload),
+    ("contribution", Payload),
+    ("scope", words!(StateScope)),
+    ("key", Payload),
+    ("earlier", Payload),
+    ("later", Payload),
+    ("commands", Number),
     ("row", Number),
     ("outcome", words!(ReleaseOutcome)),
     ("state", words!(RunStatus)),
@@ -230,6 +247,7 @@ pub(super) static EFFECTS: Rule = Array(&Object(&[
     ("about", Object(&[("type", words!(GateOf)), ("call", Id), ("draft", Payload)])),
     ("point", words!(HookPoint)),
     ("plugin", Payload),
+    ("action", Payload),
     ("calls", Array(&Id)),
     ("operation_id", Operation),
     ("nested", Id),
@@ -252,7 +270,14 @@ const RELEASE: Rule = Object(&[
     ("failure_code", words!(FailureCode)),
     ("message", Payload),
 ]);
-const FACT: Rule = Object(&[("id", Id), ("call", Id), ("tool", Payload), ("statement", Payload), ("quote", Payload)]);
+const FACT: Rule = Object(&[
+    ("id", Id),
+    ("call", Id),
+    ("tool", Payload),
+    ("statement", Payload),
+    ("origin", Object(&[("run", Payload), ("fact", Id)])),
+    ("quote", Payload),
+]);
 
 pub(super) static STATE: Rule = Object(&[
     ("run", RUN),

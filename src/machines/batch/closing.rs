@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::{Plan, projection};
 use crate::vocabulary::digest::Digest;
 use crate::vocabulary::fact::Statement;
+use crate::vocabulary::input::StagedCommand;
 use crate::vocabulary::spec::Limits;
 use crate::vocabulary::tool::{ObservationCode, Recovery, ToolError, ToolOutput};
 
@@ -17,6 +18,9 @@ pub(crate) struct Closing {
     pub(crate) text: String,
     /// Facts, not numbered yet.
     pub(crate) facts: Vec<Statement>,
+    /// What the tool stages, once its batch is closed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) commands: Vec<StagedCommand>,
 }
 
 /// A closing with its digest, which every record shows until the batch is published.
@@ -72,12 +76,12 @@ impl Closing {
             remark: &'a Remark,
         }
         let text = serde_json::to_string(&Shown { error: code, remark: &remark }).unwrap_or_default();
-        Self { code: Some(code), text, facts: Vec::new() }
+        Self { code: Some(code), text, facts: Vec::new(), commands: Vec::new() }
     }
 
     /// A gate's answer in the tool's place: an observation, never facts.
     pub(crate) const fn set_by_gate(text: String) -> Self {
-        Self { code: Some(ObservationCode::SetByGate), text, facts: Vec::new() }
+        Self { code: Some(ObservationCode::SetByGate), text, facts: Vec::new(), commands: Vec::new() }
     }
 
     /// Of code, text and facts.
@@ -85,7 +89,10 @@ impl Closing {
         let code = self.code.map_or("", ObservationCode::word);
         let said = [code.as_bytes(), self.text.as_bytes()];
         let statements = self.facts.iter().map(|fact| fact.statement.as_bytes());
-        Digest::of("portcullis.closing.1", &said.into_iter().chain(statements).collect::<Vec<_>>())
+        let commands = self.commands.iter().map(|command| serde_json::to_vec(command).unwrap_or_default());
+        let commands: Vec<Vec<u8>> = commands.collect();
+        let parts = said.into_iter().chain(statements).chain(commands.iter().map(Vec::as_slice));
+        Digest::of("portcullis.closing.1", &parts.collect::<Vec<_>>())
     }
 }
 
@@ -102,14 +109,16 @@ pub(crate) fn after_success(plan: &Plan, limits: &Limits, output: &ToolOutput) -
     }
     match output {
         ToolOutput::Error { content } => {
-            Closing { code: Some(ObservationCode::ToolResultError), text: content.clone(), facts: Vec::new() }
+            let (code, text) = (Some(ObservationCode::ToolResultError), content.clone());
+            Closing { code, text, facts: Vec::new(), commands: Vec::new() }
         }
-        ToolOutput::Success { content, facts } => {
+        ToolOutput::Success { content, facts, commands } => {
+            let (text, commands) = (content.clone(), commands.clone());
             if !plan.tool.spec.evidence {
-                return Closing { code: None, text: content.clone(), facts: Vec::new() };
+                return Closing { code: None, text, facts: Vec::new(), commands };
             }
             match projection::project(&plan.tool.spec.projection, limits, content, facts) {
-                Ok(facts) => Closing { code: None, text: content.clone(), facts },
+                Ok(facts) => Closing { code: None, text, facts, commands },
                 Err(reason) => Closing::coded(ObservationCode::ProjectionFailed, Remark::text(reason)),
             }
         }

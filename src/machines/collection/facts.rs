@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::vocabulary::digest::Digest;
-use crate::vocabulary::fact::{Fact, Statement};
+use crate::vocabulary::fact::{Fact, Origin, PriorFact, Statement};
 use crate::vocabulary::ids::{FactId, ToolCallId};
 
 /// Every fact that this run has observed.
@@ -85,13 +85,29 @@ impl Facts {
     /// Numbers one more fact. A fact that is not new is numbered too; it is not new when the same tool
     /// already gave the same statement, or the same key, under any scope (SPEC 8).
     pub(crate) fn observe(&mut self, call: ToolCallId, tool: &Arc<str>, found: Statement) -> (Arc<Fact>, bool) {
+        self.number(call, tool, found, None)
+    }
+
+    /// Numbers a fact that an earlier run observed: the same tool gives nothing new when it gives it again.
+    pub(crate) fn import(&mut self, prior: &PriorFact) -> Arc<Fact> {
+        let found = Statement { statement: prior.statement.clone(), key: prior.key.clone() };
+        self.number(prior.call, &Arc::from(prior.tool.as_str()), found, Some(prior.origin.clone())).0
+    }
+
+    fn number(
+        &mut self,
+        call: ToolCallId,
+        tool: &Arc<str>,
+        found: Statement,
+        origin: Option<Origin>,
+    ) -> (Arc<Fact>, bool) {
         let statement = Digest::of("portcullis.statement.1", &[tool.as_bytes(), found.statement.as_bytes()]);
         let key = found.key.as_ref().map(|key| Digest::of("portcullis.fact_key.1", &[tool.as_bytes(), key.as_bytes()]));
         let new_statement = self.known.insert(statement);
         let new_key = key.is_none_or(|key| self.known.insert(key));
         self.running = Some(Digest::of("portcullis.facts.1", &[self.digest().as_bytes(), statement.as_bytes()]));
         let id = FactId(self.count().saturating_add(1));
-        let fact = Arc::new(Fact { id, call, tool: Arc::clone(tool), statement: found.statement });
+        let fact = Arc::new(Fact { id, call, tool: Arc::clone(tool), statement: found.statement, origin });
         self.observed.push(Arc::clone(&fact));
         (fact, new_statement && new_key)
     }

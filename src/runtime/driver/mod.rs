@@ -435,6 +435,7 @@ impl Driver {
             | Effect::CallModel { .. }
             | Effect::AskGate { .. }
             | Effect::CallHook { .. }
+            | Effect::PerformAction { .. }
             | Effect::InvokeTool { .. }
             | Effect::AdmitNested { .. }
             | Effect::DenyNested { .. }

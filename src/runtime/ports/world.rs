@@ -38,6 +38,7 @@ impl World for Ports {
             Effect::InvokeTool { call, attempt, operation_id } => self.invoke(engine, *call, *attempt, operation_id),
             Effect::JudgeSemantics { call, attempt, draft } => self.judge(engine, *call, *attempt, *draft),
             Effect::CallHook { plugin, .. } => Some(reports(crash(format!("nobody runs the hook of {plugin:?}")))),
+            Effect::PerformAction { action, .. } => Some(reports(crash(format!("nobody performs {action:?}")))),
             Effect::AdmitNested { nested } => Some(reports(crash(format!("nobody runs the nested call {nested}")))),
             Effect::StartTimer { .. }
             | Effect::DispatchTools { .. }
@@ -80,7 +81,7 @@ impl Ports {
             attempt,
             purpose: request.purpose,
             model: request.model.clone(),
-            messages: request.messages.to_vec(),
+            messages: request.messages.iter().chain(request.context).map(Arc::clone).collect(),
             tools: request.tools.into_iter().map(Arc::clone).collect(),
             offer: request.offer,
             answer: request.answer.clone(),

@@ -75,7 +75,10 @@ impl Answers<'_> {
             Effect::JudgeSemantics { call, attempt, draft } => self.judge(*call, *attempt, *draft),
             Effect::Publish { .. } => self.push(Input::ReleaseDelivered { receipt: "taken".to_owned() }),
             // Nothing of these is outstanding before hooks and nested calls are alive.
-            Effect::CallHook { .. } | Effect::AdmitNested { .. } | Effect::DenyNested { .. } => {}
+            Effect::CallHook { .. }
+            | Effect::PerformAction { .. }
+            | Effect::AdmitNested { .. }
+            | Effect::DenyNested { .. } => {}
             Effect::AbortInFlight => {}
         }
     }

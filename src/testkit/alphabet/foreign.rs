@@ -107,6 +107,7 @@ fn neighbours(engine: &Engine) -> Vec<Input> {
             | Effect::StartTimer { .. }
             | Effect::AskGate { .. }
             | Effect::CallHook { .. }
+            | Effect::PerformAction { .. }
             | Effect::AdmitNested { .. }
             | Effect::DenyNested { .. }
             | Effect::AwaitDecision { .. }

@@ -177,7 +177,7 @@ fn plain_text() -> World {
 /// Everything that an invocation can come back with, and everything a call can be closed with before it.
 fn results() -> World {
     let timed = ToolSpec { timeout_ms: Some(100), attempts_max: 2, ..look() };
-    let malformed = ToolOutput::Success { content: "seen".to_owned(), facts: vec![Json::Null] };
+    let malformed = ToolOutput::Success { content: "seen".to_owned(), facts: vec![Json::Null], commands: Vec::new() };
     let menu = Menu {
         environments: vec![environment(vec![timed, act()], Vec::new())],
         batches: vec![

@@ -46,6 +46,20 @@ impl Integer {
         }
     }
 
+    /// The exact sum, if it is in range.
+    #[must_use]
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        Self::try_from(self.wide() + other.wide()).ok()
+    }
+
+    /// Wide enough for the sum of any two.
+    fn wide(self) -> i128 {
+        match self.0 {
+            Exact::Signed(value) => value.into(),
+            Exact::Beyond(value) => value.into(),
+        }
+    }
+
     /// The machine word that holds the value.
     pub(super) fn exact(self) -> Exact {
         self.0

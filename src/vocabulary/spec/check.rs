@@ -41,6 +41,7 @@ impl Spec {
         for (key, value) in &self.prior_state {
             refuse_secrets(&Json::Object([(key.clone(), value.clone())].into()), "prior_state")?;
         }
+        self.check_prior_facts()?;
         self.check_sources()?;
         for plugin in &self.plugins {
             refuse_secrets(&plugin.config, &format!("plugins.{}.config", plugin.id))?;
@@ -64,6 +65,7 @@ impl Spec {
             ("limits.facts_in_result_max", u64::from(self.limits.facts_in_result_max), 1, 65_536),
             ("limits.line_bytes_max", self.limits.line_bytes_max, 4_096, 1 << 30),
             ("limits.schema_bytes_max", self.limits.schema_bytes_max, 2, 16 << 20),
+            ("limits.state_bytes_max", self.limits.state_bytes_max, 0, 1 << 30),
             ("fallbacks", self.fallbacks.len() as u64, 0, 64),
             ("deadline_ms", self.deadline_ms.unwrap_or(1), 1, 1 << 53),
         ];
@@ -96,6 +98,24 @@ impl Spec {
             }
             for (tool, settings) in &source.tools {
                 refuse_secrets(settings, &format!("{place}.tools.{tool}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_prior_facts(&self) -> Result<(), SpecFault> {
+        for (index, fact) in self.prior_facts.iter().enumerate() {
+            let place = format!("prior_facts[{index}]");
+            let bytes = fact.statement.len() as u64;
+            if fact.statement.trim().is_empty() {
+                return Err(fault(format!("{place}.statement"), "is empty"));
+            }
+            if bytes > self.limits.statement_bytes_max {
+                let reason = format!("{bytes} bytes, over limits.statement_bytes_max");
+                return Err(fault(format!("{place}.statement"), reason));
+            }
+            if !ToolSpec::is_name(&fact.tool) {
+                return Err(fault(format!("{place}.tool"), "is no tool's name: 1 to 128 of [A-Za-z0-9_.-]"));
             }
         }
         Ok(())

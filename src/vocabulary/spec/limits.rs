@@ -23,7 +23,19 @@ object! {
         pub transcript_bytes_max: u64,
         /// Bytes of one tool's schema or of the schema of `data`. Default: 65,536.
         pub schema_bytes_max: u64,
+        /// Bytes of shared state, keys and values together; a command that would exceed it breaks its plugin's
+        /// bound. Default: 1,048,576.
+        #[serde(skip_serializing_if = "is_default_state")]
+        pub state_bytes_max: u64,
     }
+}
+
+const STATE_BYTES_MAX: u64 = 1 << 20;
+
+/// Specs of before this limit was there do not name it.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_default_state(bytes: &u64) -> bool {
+    *bytes == STATE_BYTES_MAX
 }
 
 impl Default for Limits {
@@ -37,6 +49,7 @@ impl Default for Limits {
             facts_in_result_max: 256,
             transcript_bytes_max: 16 << 20,
             schema_bytes_max: 64 << 10,
+            state_bytes_max: STATE_BYTES_MAX,
         }
     }
 }

@@ -8,6 +8,7 @@ mod tool;
 
 use std::collections::BTreeMap;
 
+use super::fact::PriorFact;
 use super::json::{Json, present};
 use super::wire::{object, words};
 
@@ -30,6 +31,10 @@ object! {
         /// Thread state of earlier runs, by key. Default: none.
         #[serde(default)]
         pub prior_state: BTreeMap<String, Json>,
+        /// Facts of earlier runs of the thread, oldest first: they are numbered before the run's own, and may be
+        /// cited. Default: none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub prior_facts: Vec<PriorFact>,
         /// What the user asks for.
         pub task: String,
         /// The model that is asked first.
@@ -88,6 +93,7 @@ impl Spec {
             instructions: String::new(),
             prior_messages: Vec::new(),
             prior_state: BTreeMap::new(),
+            prior_facts: Vec::new(),
             task: task.into(),
             model: ModelSpec::new(model),
             fallbacks: Vec::new(),

@@ -1,0 +1,120 @@
+//! What each plugin of an environment may do: found in order once, asked at every command (SPEC 12).
+
+use std::collections::BTreeMap;
+
+use crate::vocabulary::environment::{Capability, Environment, Gate, GateOf, MergePolicy, StateScope};
+use crate::vocabulary::failure::ResolutionError;
+
+/// Every plugin's bound, and who owns what.
+#[derive(Debug, Clone, Default)]
+pub struct Capabilities {
+    plugins: BTreeMap<String, Capability>,
+    tools: BTreeMap<String, String>,
+    action_kinds: BTreeMap<String, String>,
+    state_keys: BTreeMap<(StateScope, String), MergePolicy>,
+}
+
+impl Capabilities {
+    /// Reads an environment. What is contributed beyond a bound, twice, or by nobody, is an error: nothing is
+    /// dropped to make a run start.
+    pub(super) fn new(environment: &Environment) -> Result<Self, ResolutionError> {
+        let mut found = Self::default();
+        for capability in &environment.capabilities {
+            found.add(environment, capability)?;
+        }
+        for hook in &environment.hooks {
+            let allowed = found.plugins.get(&hook.plugin).is_some_and(|own| own.bound.hooks.contains(&hook.point));
+            within(allowed, &hook.plugin, || format!("a hook at {}", hook.point))?;
+            if environment.hooks.iter().filter(|other| *other == hook).count() > 1 {
+                return Err(misconfigured(&hook.plugin, format!("it has two hooks at {}", hook.point)));
+            }
+        }
+        for kind in &environment.action_kinds {
+            if !found.action_kinds.contains_key(kind) {
+                return Err(misconfigured(kind, "an action kind that no plugin performs".to_owned()));
+            }
+        }
+        for state in &environment.state_keys {
+            let place = (state.scope, state.key.clone());
+            if found.state_keys.insert(place, state.policy).is_some() {
+                return Err(misconfigured(&state.key, format!("a {} state key that is declared twice", state.scope)));
+            }
+        }
+        Ok(found)
+    }
+
+    fn add(&mut self, environment: &Environment, capability: &Capability) -> Result<(), ResolutionError> {
+        let (plugin, bound) = (&capability.plugin, &capability.bound);
+        if !environment.plugins.contains(plugin) {
+            return Err(misconfigured(plugin, "it has a capability, and it takes no part in the run".to_owned()));
+        }
+        if self.plugins.insert(plugin.clone(), capability.clone()).is_some() {
+            return Err(ResolutionError::DuplicatePlugin { id: plugin.clone() });
+        }
+        for tool in &capability.tools {
+            within(bound.tools.allows(tool), plugin, || format!("the tool {tool}"))?;
+            if !environment.tools.iter().any(|declared| declared.name == *tool) {
+                return Err(misconfigured(plugin, format!("it contributes {tool:?}, and there is no such tool")));
+            }
+            if let Some(first) = self.tools.insert(tool.clone(), plugin.clone()) {
+                return Err(ResolutionError::DuplicateTool { id: tool.clone(), first, second: plugin.clone() });
+            }
+        }
+        for kind in &capability.action_kinds {
+            within(bound.action_kinds.allows(kind), plugin, || format!("the action kind {kind}"))?;
+            if !environment.action_kinds.contains(kind) {
+                return Err(misconfigured(plugin, format!("it performs {kind:?}, and there is no such action kind")));
+            }
+            if let Some(first) = self.action_kinds.insert(kind.clone(), plugin.clone()) {
+                return Err(ResolutionError::DuplicateActionKind { id: kind.clone(), first, second: plugin.clone() });
+            }
+        }
+        capability.gates.iter().try_for_each(|id| {
+            let gate = environment.gates.iter().find(|gate| gate.id == *id);
+            let gate = gate.ok_or_else(|| misconfigured(plugin, format!("there is no gate {id:?}")))?;
+            within(allows_gate(capability, gate), plugin, || format!("the {} gate {id}", gate.of))
+        })
+    }
+
+    /// The plugin's capability.
+    #[must_use]
+    pub fn of(&self, plugin: &str) -> Option<&Capability> {
+        self.plugins.get(plugin)
+    }
+
+    /// The plugin that contributes a tool.
+    #[must_use]
+    pub fn owner_of_tool(&self, tool: &str) -> Option<&str> {
+        self.tools.get(tool).map(String::as_str)
+    }
+
+    /// The plugin that performs an action kind.
+    #[must_use]
+    pub fn owner_of_action(&self, kind: &str) -> Option<&str> {
+        self.action_kinds.get(kind).map(String::as_str)
+    }
+
+    /// What two writes of a key in one batch do.
+    #[must_use]
+    pub fn policy(&self, scope: StateScope, key: &str) -> Option<MergePolicy> {
+        self.state_keys.get(&(scope, key.to_owned())).copied()
+    }
+}
+
+fn allows_gate(capability: &Capability, gate: &Gate) -> bool {
+    match gate.of {
+        GateOf::Tool => capability.bound.tool_gates.allows(&gate.id),
+        GateOf::Release => capability.bound.release_gates.allows(&gate.id),
+    }
+}
+
+fn within(allowed: bool, plugin: &str, contribution: impl Fn() -> String) -> Result<(), ResolutionError> {
+    if allowed {
+        return Ok(());
+    }
+    Err(ResolutionError::Bound { plugin: plugin.to_owned(), contribution: contribution() })
+}
+
+fn misconfigured(plugin: &str, message: String) -> ResolutionError {
+    ResolutionError::Config { plugin: plugin.to_owned(), message }
+}
