@@ -6,6 +6,7 @@
 
 mod calls;
 mod ending;
+mod sharing;
 mod wire;
 
 use std::collections::BTreeSet;
@@ -40,6 +41,8 @@ words! {
         DispatchedFirst = "dispatched_first",
         /// 13.I8: a call that is indeterminate or closed is not entered again.
         NeverAgain = "never_again",
+        /// 12: a batch that breaks a bound or conflicts commits nothing, and no run leaves anything staged.
+        WholeBatches = "whole_batches",
         /// 13.I12: one release value, and none before the end.
         OneRelease = "one_release",
     }
@@ -157,6 +160,7 @@ impl Audit {
         }
         self.calls.effects(record)?;
         self.check_limits(record)?;
+        sharing::check(record)?;
         match &self.end {
             Some(end) => end.stays(record),
             None => self.check_end(record),
@@ -165,10 +169,16 @@ impl Audit {
 
     /// Facts are numbered without a gap.
     fn count_facts(&mut self, record: &Record<'_>, signal: &Json) -> Result<(), Breach> {
-        if word(signal, "type") != "facts_observed" {
-            return Ok(());
-        }
         let count = integer(signal, "count").unwrap_or(0);
+        match word(signal, "type") {
+            "facts_observed" => {}
+            "facts_imported" => {
+                record.require(self.facts == 0, Rule::ClosedTable, "facts are imported after others")?;
+                self.facts = count;
+                return Ok(());
+            }
+            _ => return Ok(()),
+        }
         let first = format!("f{}", self.facts.saturating_add(1));
         record.require(word(signal, "first") == first, Rule::ClosedTable, "facts are not numbered in order")?;
         self.facts = self.facts.saturating_add(count);

@@ -3,7 +3,7 @@
 use crate::vocabulary::environment::Environment;
 use crate::vocabulary::failure::ResolutionError;
 use crate::vocabulary::ids::{MalformedId, RunId};
-use crate::vocabulary::input::{Decision, GateAnswer, Input, Reconciliation, Verdict};
+use crate::vocabulary::input::{Decision, GateAnswer, Input, Reconciliation, StagedCommand, Verdict};
 use crate::vocabulary::llm::{self, FinishReason, ToolRequest, Usage};
 use crate::vocabulary::spec::Spec;
 use crate::vocabulary::tool::{ToolError, ToolOutput};
@@ -44,12 +44,23 @@ pub struct Menu {
     pub tool_gates: Vec<GateAnswer>,
     /// What a gate before a release answers.
     pub release_gates: Vec<GateAnswer>,
+    /// What a hook answers, and what a plugin that performs an action does.
+    pub hooks: Vec<HookReply>,
     /// What a person decides.
     pub decisions: Vec<Decision>,
     /// What the judge finds.
     pub verdicts: Vec<Verdict>,
     /// What a person finds out about an interrupted call.
     pub reconciliations: Vec<Reconciliation>,
+}
+
+/// What a hook answers.
+#[derive(Debug, Clone, Default)]
+pub struct HookReply {
+    /// What it stages.
+    pub commands: Vec<StagedCommand>,
+    /// What it adds to the next model request.
+    pub context: Option<String>,
 }
 
 /// What an invocation returns.

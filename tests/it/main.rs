@@ -27,6 +27,8 @@ mod documents;
 mod floors;
 mod forgery;
 mod golden;
+#[cfg(feature = "testkit")]
+mod hooks;
 mod machines;
 #[cfg(feature = "testkit")]
 mod play;

@@ -3,8 +3,9 @@
 
 use super::Report;
 use crate::engine::{Engine, Request};
-use crate::testkit::world::{Menu, Output, World};
+use crate::testkit::world::{HookReply, Menu, Output, World};
 use crate::vocabulary::effect::{Effect, GateSubject, TimerKind};
+use crate::vocabulary::environment::HookPoint;
 use crate::vocabulary::fact::Statement;
 use crate::vocabulary::ids::{Ask, JudgeCallId, ModelCallId, Ticket, ToolCallId};
 use crate::vocabulary::input::{CancelOrigin, GateAnswer, Input, LiveTool};
@@ -74,11 +75,11 @@ impl Answers<'_> {
             Effect::ReconcileTool { call, .. } => self.reconciliation(*call),
             Effect::JudgeSemantics { call, attempt, draft } => self.judge(*call, *attempt, *draft),
             Effect::Publish { .. } => self.push(Input::ReleaseDelivered { receipt: "taken".to_owned() }),
-            // Nothing of these is outstanding before hooks and nested calls are alive.
-            Effect::CallHook { .. }
-            | Effect::PerformAction { .. }
-            | Effect::AdmitNested { .. }
-            | Effect::DenyNested { .. } => {}
+            // Nobody answers from the run's end.
+            Effect::CallHook { point: HookPoint::RunEnd, .. } => {}
+            Effect::CallHook { ask, .. } | Effect::PerformAction { ask, .. } => self.hook(*ask),
+            // Nothing of these is outstanding before nested calls are alive.
+            Effect::AdmitNested { .. } | Effect::DenyNested { .. } => {}
             Effect::AbortInFlight => {}
         }
     }
@@ -120,6 +121,13 @@ impl Answers<'_> {
             self.push(Input::GateAnswered { ask, answer: answer.clone() });
         }
         self.push(Input::GateFailed { ask });
+    }
+
+    fn hook(&mut self, ask: Ask) {
+        for HookReply { commands, context } in &self.menu.hooks {
+            self.push(Input::HookAnswered { ask, commands: commands.clone(), context: context.clone() });
+        }
+        self.push(Input::HookFailed { ask });
     }
 
     fn invocation(&mut self, call: ToolCallId, attempt: u32) {

@@ -103,11 +103,15 @@ fn neighbours(engine: &Engine) -> Vec<Input> {
                 calls.push(NO_TOOL_CALL);
                 inputs.push(Input::ToolsDispatched { calls });
             }
+            // A gate's answer to a plugin's question, and a plugin's to the next one.
+            Effect::CallHook { ask, .. } | Effect::PerformAction { ask, .. } => {
+                inputs.push(Input::GateAnswered { ask, answer: GateAnswer::Allow });
+                inputs.push(Input::HookFailed { ask: Ask(ask.0.saturating_add(1)) });
+            }
+            // And a hook's to a gate's.
+            Effect::AskGate { ask, .. } => inputs.push(Input::HookFailed { ask }),
             Effect::ResolveEnvironment
             | Effect::StartTimer { .. }
-            | Effect::AskGate { .. }
-            | Effect::CallHook { .. }
-            | Effect::PerformAction { .. }
             | Effect::AdmitNested { .. }
             | Effect::DenyNested { .. }
             | Effect::AwaitDecision { .. }
@@ -180,6 +184,10 @@ fn repetitions(last: &Report) -> Vec<Report> {
         }
         Input::DecisionGiven { ticket, .. } => Some(decision(&ticket.0)),
         Input::ReleaseDelivered { .. } => Some(Input::ReleaseDelivered { receipt: "another".to_owned() }),
+        Input::HookAnswered { ask, .. } => {
+            let context = Some("another".to_owned());
+            Some(Input::HookAnswered { ask: *ask, commands: Vec::new(), context })
+        }
         Input::CancelRequested { .. } | Input::ExecutionCrashed { .. } | Input::DeadlineElapsed { .. } => None,
         Input::RunStarted { .. }
         | Input::EnvironmentResolved { .. }
@@ -193,7 +201,6 @@ fn repetitions(last: &Report) -> Vec<Report> {
         | Input::NestedCompleted { .. }
         | Input::GateAnswered { .. }
         | Input::GateFailed { .. }
-        | Input::HookAnswered { .. }
         | Input::HookFailed { .. }
         | Input::TicketExpired { .. }
         | Input::SemanticsJudged { .. }

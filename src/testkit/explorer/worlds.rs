@@ -1,11 +1,15 @@
 //! The worlds that together reach every row. Each is small in its own way: one set of bounds cannot reach
 //! every row (SPEC 13.9).
 
-use crate::testkit::world::{Menu, Output, World};
-use crate::vocabulary::environment::{Environment, Gate, GateOf};
-use crate::vocabulary::fact::Statement;
+use crate::testkit::world::{HookReply, Menu, Output, World};
+use crate::vocabulary::bound::{Allowance, Bound};
+use crate::vocabulary::environment::{
+    Capability, Environment, Gate, GateOf, Hook, HookPoint, MergePolicy, StateKeySpec, StateScope,
+};
+use crate::vocabulary::fact::{Origin, PriorFact, Statement};
 use crate::vocabulary::failure::ResolutionError;
-use crate::vocabulary::input::{Decision, GateAnswer, Reconciliation, Verdict};
+use crate::vocabulary::ids::{FactId, RunId, ToolCallId};
+use crate::vocabulary::input::{Decision, GateAnswer, Reconciliation, StagedCommand, Verdict};
 use crate::vocabulary::json::Json;
 use crate::vocabulary::llm::{self, FinishReason, ToolRequest, Usage};
 use crate::vocabulary::spec::{Assessment, DraftFormat, JudgePolicy, ModelSpec, Spec, ToolSpec};
@@ -31,6 +35,10 @@ pub fn worlds() -> Vec<World> {
         crashes(),
         ends_when_unknown(),
         held_calls(),
+        hooks(),
+        shared_state(),
+        scheduled_actions(),
+        earlier_facts(),
     ]
 }
 
@@ -440,4 +448,143 @@ fn held_calls() -> World {
         ..menu()
     };
     world("held_calls", spec, menu)
+}
+
+/// A plugin that may do all of this, with these hooks.
+fn plugin(id: &str, bound: Bound) -> Capability {
+    Capability { plugin: id.to_owned(), bound, tools: Vec::new(), gates: Vec::new(), action_kinds: Vec::new() }
+}
+
+fn hook(plugin: &str, point: HookPoint) -> Hook {
+    Hook { plugin: plugin.to_owned(), point }
+}
+
+fn set(key: &str, scope: StateScope) -> StagedCommand {
+    StagedCommand::Set { scope, key: key.to_owned(), value: Json::from(1u32) }
+}
+
+fn staging(commands: impl IntoIterator<Item = StagedCommand>) -> HookReply {
+    HookReply { commands: commands.into_iter().collect(), context: None }
+}
+
+/// One hook at every point, beside gates that block, set, confirm and fail.
+fn hooks() -> World {
+    let mut spec = spec();
+    spec.release.evidence_repairs = 1;
+    spec.release.judge = JudgePolicy::On;
+    spec.budgets.model_calls = Some(3);
+    let bound = Bound { hooks: HookPoint::ALL.to_vec(), ..Bound::default() };
+    let environment = Environment {
+        tools: vec![look()],
+        gates: vec![gate("door", GateOf::Tool), gate("first", GateOf::Release)],
+        hooks: HookPoint::ALL.iter().map(|point| hook("p", *point)).collect(),
+        plugins: vec!["p".to_owned()],
+        capabilities: vec![plugin("p", bound)],
+        ..Environment::default()
+    };
+    let menu = Menu {
+        environments: vec![environment],
+        drafts: [GOOD, UNCITED, " "].into_iter().map(draft).collect(),
+        hooks: vec![
+            HookReply::default(),
+            HookReply { context: Some("mind the gap".to_owned()), ..HookReply::default() },
+        ],
+        tool_gates: vec![GateAnswer::Allow, GateAnswer::SetResult { content: "set".to_owned() }],
+        release_gates: vec![GateAnswer::Allow, GateAnswer::Block { reason: None }],
+        ..menu()
+    };
+    world("hooks", spec, menu)
+}
+
+/// Two plugins and a tool write the same keys: within their bounds, beyond them, and against each other.
+fn shared_state() -> World {
+    let mut spec = spec();
+    spec.limits.state_bytes_max = 64;
+    let keys = Allowance::ids(["once", "sum"]);
+    let p =
+        Bound { hooks: vec![HookPoint::AfterTool, HookPoint::RoundEnd], state_keys: keys.clone(), ..Bound::default() };
+    let q = Bound {
+        hooks: vec![HookPoint::RoundEnd, HookPoint::BeforeRelease, HookPoint::RunEnd],
+        state_keys: Allowance::ids(["once"]),
+        tools: Allowance::ids(["act"]),
+        ..Bound::default()
+    };
+    let key = |scope, key: &str, policy| StateKeySpec { scope, key: key.to_owned(), policy };
+    let environment = Environment {
+        tools: vec![look(), act()],
+        hooks: vec![
+            hook("p", HookPoint::AfterTool),
+            hook("p", HookPoint::RoundEnd),
+            hook("q", HookPoint::RoundEnd),
+            hook("q", HookPoint::BeforeRelease),
+            hook("q", HookPoint::RunEnd),
+        ],
+        state_keys: vec![
+            key(StateScope::Run, "once", MergePolicy::Exclusive),
+            key(StateScope::Thread, "once", MergePolicy::Exclusive),
+            key(StateScope::Run, "sum", MergePolicy::Commutative),
+        ],
+        plugins: vec!["p".to_owned(), "q".to_owned()],
+        capabilities: vec![plugin("p", p), Capability { tools: vec!["act".to_owned()], ..plugin("q", q) }],
+        ..Environment::default()
+    };
+    let once = || set("once", StateScope::Run);
+    let remove = StagedCommand::Remove { scope: StateScope::Run, key: "once".to_owned() };
+    let long =
+        StagedCommand::Set { scope: StateScope::Run, key: "once".to_owned(), value: Json::String("x".repeat(65)) };
+    let menu = Menu {
+        environments: vec![environment],
+        batches: vec![batch([("look", r#"{"at":1}"#)]), batch([("act", "{}"), ("act", "{}")])],
+        outputs: vec![Output::Fresh, Output::Given(ToolOutput::text("done").staging([once()]))],
+        hooks: vec![
+            HookReply::default(),
+            staging([once(), set("once", StateScope::Thread)]),
+            staging([remove]),
+            staging([set("sum", StateScope::Run)]),
+            staging([long]),
+        ],
+        ..menu()
+    };
+    world("shared_state", spec, menu)
+}
+
+/// Actions: scheduled within the bound and beyond it, performed, failing, and scheduling each other for ever.
+fn scheduled_actions() -> World {
+    let bound = |hooks| Bound { hooks, action_kinds: Allowance::ids(["tidy"]), ..Bound::default() };
+    let performer = Capability { action_kinds: vec!["tidy".to_owned()], ..plugin("q", bound(Vec::new())) };
+    let environment = Environment {
+        tools: vec![look()],
+        hooks: vec![hook("p", HookPoint::RoundStart), hook("r", HookPoint::RoundEnd)],
+        action_kinds: vec!["tidy".to_owned()],
+        plugins: vec!["q".to_owned(), "p".to_owned(), "r".to_owned()],
+        capabilities: vec![
+            performer,
+            plugin("p", bound(vec![HookPoint::RoundStart])),
+            plugin("r", Bound { hooks: vec![HookPoint::RoundEnd], ..Bound::default() }),
+        ],
+        ..Environment::default()
+    };
+    let tidy = StagedCommand::Schedule { action: "tidy".to_owned(), payload: Json::Null };
+    let menu = Menu { environments: vec![environment], hooks: vec![HookReply::default(), staging([tidy])], ..menu() };
+    let mut spec = spec();
+    spec.budgets.model_calls = Some(1);
+    world("scheduled_actions", spec, menu)
+}
+
+/// Facts of an earlier run, before any of its own.
+fn earlier_facts() -> World {
+    let mut spec = spec();
+    let seen = |run: RunId| PriorFact {
+        origin: Origin { run, fact: FactId(1) },
+        call: ToolCallId { round: 1, index: 0 },
+        tool: "look".to_owned(),
+        statement: "seen before".to_owned(),
+        key: None,
+    };
+    spec.prior_facts = "earlier".parse().ok().map(seen).into_iter().collect();
+    spec.collection.saturation_after = Some(1);
+    let environments = vec![environment(vec![look()], Vec::new()), environment(vec![ToolSpec::new("")], Vec::new())];
+    let menu =
+        Menu { environments, drafts: every_draft(), outputs: vec![Output::Fresh, said("seen before", None)], ..menu() };
+    world("earlier_facts", spec, menu)
 }

@@ -7,6 +7,7 @@ mod ports;
 mod races;
 mod recovery;
 mod spans;
+mod surfaces;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
