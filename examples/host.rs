@@ -16,7 +16,7 @@ use portcullis::vocabulary::spec::{Budgets, Spec};
 
 /// What this host's callers are told, and what they may do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HostError {
+pub(crate) enum HostError {
     /// The request is wrong: the same one will fail again.
     BadRequest,
     /// There is no such run.
@@ -44,7 +44,7 @@ pub enum HostError {
 }
 
 /// A call that failed: there is no run to go on from, or not here.
-pub fn of_call(error: &Error) -> HostError {
+pub(crate) fn of_call(error: &Error) -> HostError {
     match error {
         Error::Resolution { .. } => HostError::BadRequest,
         Error::Execution(trouble) => match trouble {
@@ -59,7 +59,7 @@ pub fn of_call(error: &Error) -> HostError {
 }
 
 /// A run that came to its end: `None` when there is something to show, a report or observed facts.
-pub fn of_ending(ending: &Ending) -> Option<HostError> {
+pub(crate) fn of_ending(ending: &Ending) -> Option<HostError> {
     match ending.outcome {
         ReleaseOutcome::Success | ReleaseOutcome::Fallback => None,
         ReleaseOutcome::Cancelled => Some(HostError::Stopped),
@@ -105,7 +105,7 @@ impl Model for Expired {
 }
 
 #[tokio::main]
-pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = Runtime::builder().model(Expired).store(MemoryStore::new()).build()?;
 
     let mut endless = Spec::new("Why is checkout slow?", "small-model");
