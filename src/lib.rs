@@ -11,6 +11,7 @@
 //! |---|---|---|
 //! | 0 | [`vocabulary`] | words: values, wire forms, limits |
 //! | 1 | [`machines`] | rules: one machine a file, its table first |
+//! | 2 | [`composition`] | plugins: manifest, bound, merge, state keys |
 //! | 2 | [`engine`] | the machines composed, the closed table, the invariants |
 //! | 3 | [`history`] | memory: records, their chain, replay |
 //! | 3 | `testkit` | for suites: the table by another hand, audits, the explorer (feature `testkit`) |
@@ -26,6 +27,8 @@
 pub mod vocabulary;
 
 pub mod machines;
+
+pub mod composition;
 
 pub mod engine;
 
@@ -47,3 +50,8 @@ pub mod cli;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;
+
+/// So are those of the page for plugin authors.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/composition.md")]
+pub struct Plugins;

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::vocabulary::digest::Digest;
 use crate::vocabulary::environment::{MergePolicy, StateScope};
-use crate::vocabulary::json::Json;
+use crate::vocabulary::json::{Integer, Json};
 
 /// A key in its scope.
 pub type Place = (StateScope, String);
@@ -27,12 +27,24 @@ pub struct Shared {
 }
 
 /// What the open batch has made of one key.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 struct Slot {
     value: Option<Json>,
-    /// Who set the key as a whole, and who set which member of it. A remove forgets neither.
+    /// Who set the key as a whole, who set members of it (it may be none), and who set which. A remove forgets
+    /// nothing of it.
     whole: Option<String>,
+    parts: Option<String>,
     members: BTreeMap<String, String>,
+    /// Of a commutative key that was set: what its value is the sum of.
+    sum: Option<Sum>,
+}
+
+/// A value in two halves, the numbers that are added and those that are taken away, so that a sum that leaves the
+/// range of numbers leaves it in every order of its parts.
+#[derive(Debug, Clone, Serialize)]
+struct Sum {
+    rising: Json,
+    falling: Json,
 }
 
 /// Two writes of one batch that do not go together.
@@ -96,7 +108,7 @@ impl Shared {
         let mut slot = self.staged.get(place).cloned().unwrap_or_else(|| Slot::of(held));
         let before = slot.value.as_ref().map_or(0, |value| size(&place.1, value));
         match (write, policy) {
-            (Write::Remove, _) => slot.value = None,
+            (Write::Remove, _) => (slot.value, slot.sum) = (None, None),
             (Write::Set(value), MergePolicy::Exclusive) => slot.replace(by, value)?,
             (Write::Set(value), MergePolicy::Disjoint) => slot.put_members(by, value)?,
             (Write::Set(value), MergePolicy::Commutative) => slot.join(by, value)?,
@@ -142,10 +154,7 @@ impl Shared {
     #[cfg(feature = "testkit")]
     pub(crate) fn identity(&self) -> Identity {
         let committed = self.committed.iter().map(|((scope, key), value)| (*scope, key.clone(), value.clone()));
-        let staged = self.staged.iter().map(|((scope, key), slot)| {
-            let members = slot.members.iter().map(|(name, by)| (name.clone(), by.clone()));
-            (*scope, key.clone(), slot.value.clone(), slot.whole.clone(), members.collect())
-        });
+        let staged = self.staged.iter().map(|((scope, key), slot)| (*scope, key.clone(), slot.clone()));
         Identity { committed: committed.collect(), staged: staged.collect() }
     }
 
@@ -177,12 +186,12 @@ pub struct SharedView {
 #[derive(Debug, Serialize)]
 pub(crate) struct Identity {
     committed: Vec<(StateScope, String, Json)>,
-    staged: Vec<(StateScope, String, Option<Json>, Option<String>, Vec<(String, String)>)>,
+    staged: Vec<(StateScope, String, Slot)>,
 }
 
 impl Slot {
     fn of(held: Option<&Json>) -> Self {
-        Self { value: held.cloned(), whole: None, members: BTreeMap::new() }
+        Self { value: held.cloned(), whole: None, parts: None, members: BTreeMap::new(), sum: None }
     }
 
     /// Exclusive: the second set of a batch is a conflict, whatever stood between them.
@@ -211,23 +220,28 @@ impl Slot {
             self.members.insert(name.clone(), by.to_owned());
         }
         self.value = Some(Json::Object(all));
+        self.parts.get_or_insert_with(|| by.to_owned());
         Ok(())
     }
 
     /// Commutative: a set is joined to what is there, so that no order of sets changes the outcome.
     fn join(&mut self, by: &str, value: &Json) -> Result<(), Conflict> {
-        let joined = match &self.value {
-            None => normal(value),
-            Some(held) => joined(held, value),
+        let more = Sum::of(value);
+        let sum = match (self.sum.take(), &self.value) {
+            (Some(sum), _) => sum.and(&more),
+            (None, Some(held)) => Sum::of(held).and(&more),
+            (None, None) => Some(more),
         };
-        let earlier = self.whole.clone().unwrap_or_else(|| "an earlier batch".to_owned());
-        self.value = Some(joined.ok_or(Conflict { earlier })?);
+        let whole = sum.as_ref().and_then(|sum| joined(&sum.rising, &sum.falling));
+        let earlier = || self.whole.clone().unwrap_or_else(|| "an earlier batch".to_owned());
+        self.value = Some(whole.ok_or_else(|| Conflict { earlier: earlier() })?);
         self.whole = Some(by.to_owned());
+        self.sum = sum;
         Ok(())
     }
 
     fn free_as_a_whole(&self) -> Result<(), Conflict> {
-        match self.whole.as_ref().or_else(|| self.members.values().next()) {
+        match self.whole.as_ref().or(self.parts.as_ref()) {
             Some(earlier) => Err(Conflict { earlier: earlier.clone() }),
             None => Ok(()),
         }
@@ -246,7 +260,7 @@ fn joined(one: &Json, other: &Json) -> Option<Json> {
             for (name, member) in other {
                 let member = match one.get(name) {
                     Some(held) => joined(held, member)?,
-                    None => normal(member)?,
+                    None => member.clone(),
                 };
                 all.insert(name.clone(), member);
             }
@@ -257,22 +271,40 @@ fn joined(one: &Json, other: &Json) -> Option<Json> {
     }
 }
 
-/// A value as a join would leave it: a list is a set.
-fn normal(value: &Json) -> Option<Json> {
-    Some(match value {
-        Json::Array(items) => set(items),
-        Json::Object(members) => {
-            let normal = |(name, member): (&String, &Json)| Some((name.clone(), normal(member)?));
-            Json::Object(members.iter().map(normal).collect::<Option<_>>()?)
-        }
-        Json::Null | Json::Bool(_) | Json::Integer(_) | Json::Double(_) | Json::String(_) => value.clone(),
-    })
+impl Sum {
+    fn of(value: &Json) -> Self {
+        let zero = Integer::from(0u32);
+        Self { rising: half(value, |number| number >= zero), falling: half(value, |number| number < zero) }
+    }
+
+    fn and(&self, more: &Self) -> Option<Self> {
+        Some(Self { rising: joined(&self.rising, &more.rising)?, falling: joined(&self.falling, &more.falling)? })
+    }
 }
 
-/// Each item once, in the order of its canonical text.
+/// A value as a join would leave it, where a list is a set, with the numbers that are `taken` and 0 for the others.
+fn half(value: &Json, taken: impl Fn(Integer) -> bool + Copy) -> Json {
+    match value {
+        Json::Integer(number) if taken(*number) => value.clone(),
+        Json::Integer(_) => Json::from(0u32),
+        Json::Array(items) => set(items),
+        Json::Object(members) => {
+            let half = |(name, member): (&String, &Json)| (name.clone(), half(member, taken));
+            Json::Object(members.iter().map(half).collect())
+        }
+        Json::Null | Json::Bool(_) | Json::Double(_) | Json::String(_) => value.clone(),
+    }
+}
+
+/// Each item once, in the order of its canonical text. Of two spellings of one item, such as 1 and 1.0, the same
+/// one stays whichever came first.
 fn set<'a>(items: impl IntoIterator<Item = &'a Json>) -> Json {
-    let items: BTreeMap<String, &Json> = items.into_iter().map(|item| (item.canonical(), item)).collect();
-    Json::Array(items.into_values().cloned().collect())
+    let mut once: BTreeMap<String, &Json> = BTreeMap::new();
+    for item in items {
+        let kept = once.entry(item.canonical()).or_insert(item);
+        *kept = item.min(*kept);
+    }
+    Json::Array(once.into_values().cloned().collect())
 }
 
 fn size(key: &str, value: &Json) -> u64 {

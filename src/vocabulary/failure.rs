@@ -103,7 +103,11 @@ tagged! {
             missing: String,
         },
         /// Plugins require each other in a circle.
-        DependencyCycle = "dependency_cycle",
+        DependencyCycle = "dependency_cycle" {
+            /// One circle: each of these requires the next, and the last the first.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            plugins: Vec<String>,
+        },
         /// One plugin id twice.
         DuplicatePlugin = "duplicate_plugin" {
             /// The id.
@@ -138,7 +142,12 @@ impl std::fmt::Display for ResolutionError {
                 write!(out, "action kind {id} comes from {first} and from {second}")
             }
             Self::MissingDependency { plugin, missing } => write!(out, "plugin {plugin} requires {missing}"),
-            Self::DependencyCycle => out.write_str("plugins require each other in a circle"),
+            Self::DependencyCycle { plugins } if plugins.is_empty() => {
+                out.write_str("plugins require each other in a circle")
+            }
+            Self::DependencyCycle { plugins } => {
+                write!(out, "plugins require each other in a circle: {}", plugins.join(", "))
+            }
             Self::DuplicatePlugin { id } => write!(out, "plugin {id} is named twice"),
             Self::Config { plugin, message } => write!(out, "plugin {plugin} is configured wrong: {message}"),
             Self::InvalidTool { id, message } => write!(out, "tool {id}: {message}"),
@@ -156,7 +165,7 @@ impl ResolutionError {
             Self::DuplicateTool { .. } => ResolutionKind::DuplicateTool,
             Self::DuplicateActionKind { .. } => ResolutionKind::DuplicateActionKind,
             Self::MissingDependency { .. } => ResolutionKind::MissingDependency,
-            Self::DependencyCycle => ResolutionKind::DependencyCycle,
+            Self::DependencyCycle { .. } => ResolutionKind::DependencyCycle,
             Self::DuplicatePlugin { .. } => ResolutionKind::DuplicatePlugin,
             Self::Config { .. } => ResolutionKind::Config,
             Self::InvalidTool { .. } => ResolutionKind::InvalidTool,

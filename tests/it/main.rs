@@ -22,6 +22,7 @@ mod cases;
 mod closed_table;
 #[cfg(feature = "cli")]
 mod command_line;
+mod composition;
 mod damage;
 mod documents;
 mod floors;

@@ -158,7 +158,9 @@ fn a_finished_run_refuses_every_report_but_three() {
     let error = || llm::Error::Timeout { message: String::new() };
     let inputs = [
         Input::EnvironmentResolved { environment: Box::default() },
-        Input::ResolutionFailed { error: portcullis::vocabulary::failure::ResolutionError::DependencyCycle },
+        Input::ResolutionFailed {
+            error: portcullis::vocabulary::failure::ResolutionError::DependencyCycle { plugins: Vec::new() },
+        },
         late_answer(1, 1),
         Input::ModelFailed { call: ModelCallId(1), attempt: 1, error: error(), usage: None },
         Input::BackoffElapsed { call: ModelCallId(1), attempt: 1 },
@@ -299,7 +301,7 @@ fn the_right_form_in_the_wrong_phase_is_unexpected() {
     }
     play.step(Input::EnvironmentResolved { environment: Box::default() });
     assert_eq!(play.refused(Input::EnvironmentResolved { environment: Box::new(environment(vec![look()])) }), Conflict);
-    let error = portcullis::vocabulary::failure::ResolutionError::DependencyCycle;
+    let error = portcullis::vocabulary::failure::ResolutionError::DependencyCycle { plugins: Vec::new() };
     assert_eq!(play.refused(Input::ResolutionFailed { error }), Unexpected);
 }
 

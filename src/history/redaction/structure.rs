@@ -103,6 +103,7 @@ const ERROR: Rule = Object(&[
     ("first", Payload),
     ("second", Payload),
     ("missing", Payload),
+    ("plugins", Payload),
 ]);
 
 const SPEC: Rule = Object(&[

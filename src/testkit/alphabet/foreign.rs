@@ -141,7 +141,7 @@ fn after_the_end() -> Vec<Input> {
         Input::ExecutionCrashed { origin: "driver".to_owned() },
         Input::DeadlineElapsed { displaced: None },
         Input::EnvironmentResolved { environment: Box::default() },
-        Input::ResolutionFailed { error: ResolutionError::DependencyCycle },
+        Input::ResolutionFailed { error: ResolutionError::DependencyCycle { plugins: Vec::new() } },
     ]
 }
 
@@ -150,7 +150,7 @@ fn before_the_end(engine: &Engine) -> Vec<Input> {
     let waits = |effect: &Effect<_>| matches!(effect, Effect::ResolveEnvironment);
     if !engine.outstanding().iter().any(waits) {
         inputs.push(Input::EnvironmentResolved { environment: Box::new(Environment::default()) });
-        inputs.push(Input::ResolutionFailed { error: ResolutionError::DependencyCycle });
+        inputs.push(Input::ResolutionFailed { error: ResolutionError::DependencyCycle { plugins: Vec::new() } });
     }
     inputs
 }

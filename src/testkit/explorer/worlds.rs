@@ -146,7 +146,7 @@ fn resolution() -> World {
             ResolutionError::DuplicateTool { id: id.clone(), first: first.clone(), second: second.clone() },
             ResolutionError::DuplicateActionKind { id: id.clone(), first, second },
             ResolutionError::MissingDependency { plugin: plugin.clone(), missing: id.clone() },
-            ResolutionError::DependencyCycle,
+            ResolutionError::DependencyCycle { plugins: vec!["p".to_owned(), "q".to_owned()] },
             ResolutionError::DuplicatePlugin { id },
             ResolutionError::Config { plugin, message: message() },
         ],
