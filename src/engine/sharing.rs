@@ -40,6 +40,22 @@ impl Core {
         Ok(actions)
     }
 
+    /// Stages what a tool wants, under the bound of the plugin that contributes it. A tool that no plugin
+    /// contributes may stage nothing, whatever its name.
+    pub(crate) fn stage_of_tool(
+        &mut self,
+        tool: &str,
+        commands: &[StagedCommand],
+        out: &mut Outbox,
+    ) -> Result<Vec<Question>, Failure> {
+        let owner = self.toolbox().and_then(|toolbox| toolbox.capabilities().owner_of_tool(tool)).map(str::to_owned);
+        match owner {
+            Some(plugin) => self.stage(&plugin, commands, out),
+            None if commands.is_empty() => Ok(Vec::new()),
+            None => Err(broken(tool, "a command of a tool that no plugin contributes".to_owned(), out)),
+        }
+    }
+
     fn write(&mut self, plugin: &str, place: &Place, write: Write<'_>, out: &mut Outbox) -> Result<(), Failure> {
         let (scope, key) = place;
         let policy = self.toolbox().and_then(|toolbox| {

@@ -70,9 +70,16 @@ impl Capabilities {
             }
         }
         capability.gates.iter().try_for_each(|id| {
-            let gate = environment.gates.iter().find(|gate| gate.id == *id);
-            let gate = gate.ok_or_else(|| misconfigured(plugin, format!("there is no gate {id:?}")))?;
-            within(allows_gate(capability, gate), plugin, || format!("the {} gate {id}", gate.of))
+            let mut gates = environment.gates.iter().filter(|gate| gate.id == *id).peekable();
+            if gates.peek().is_none() {
+                return Err(misconfigured(
+                    plugin,
+                    format!("it contributes the gate {id:?}, and there is no such gate"),
+                ));
+            }
+            gates.try_for_each(|gate| {
+                within(allows_gate(capability, gate), plugin, || format!("the {} gate {id}", gate.of))
+            })
         })
     }
 

@@ -282,10 +282,34 @@ fn a_tool_that_no_plugin_contributes_may_stage_nothing() {
     play.asks(&[("look", r#"{"at":1}"#)]);
     play.dispatch();
     let step = play.returns("t1.0", fact("seen").staging([set("n.once", 1u32)]));
-    let broken = Signal::BoundBroken { plugin: "look".to_owned(), contribution: "the run state key n.once".to_owned() };
+    let contribution = "a command of a tool that no plugin contributes".to_owned();
+    let broken = Signal::BoundBroken { plugin: "look".to_owned(), contribution };
     assert!(step.signals.contains(&broken), "{:?}", step.signals);
     let ending = play.ending();
     assert_eq!((ending.row, ending.facts), (17, 1));
+}
+
+/// A host's tool that is named like a plugin is not that plugin's.
+#[test]
+fn a_tool_that_is_named_like_a_plugin_may_stage_nothing_all_the_same() {
+    let mut environment = environment(&[]);
+    environment.tools.push(ToolSpec::new("p"));
+    let mut play = Play::resolved(unjudged(), environment);
+    play.asks(&[("p", "{}")]);
+    play.dispatch();
+    play.returns("t1.0", ToolOutput::text("done").staging([set("n.once", 1u32)]));
+    assert_eq!(play.ending().failure, Some(Failure::CapabilityBound));
+}
+
+/// Both gates of one id are held against the bound, whichever stands first.
+#[test]
+fn a_gate_of_another_kind_under_an_allowed_id_is_beyond_the_bound() {
+    let mut environment = environment(&[]);
+    let gate = |of| portcullis::vocabulary::environment::Gate { id: "door".into(), of, tools: vec![] };
+    environment.gates = vec![gate(GateOf::Tool), gate(GateOf::Release)];
+    environment.capabilities[0].gates.push("door".to_owned());
+    environment.capabilities[0].bound.tool_gates = Allowance::ids(["door"]);
+    assert_eq!(Play::resolved(unjudged(), environment).ending().failure, Some(Failure::CapabilityBound));
 }
 
 #[test]
@@ -597,7 +621,7 @@ fn a_run_that_cannot_begin_imports_nothing() {
     let mut spec = unjudged();
     spec.prior_facts = vec![earlier("seen", 1)];
     let mut play = Play::started(spec);
-    play.step(Input::ResolutionFailed { error: ResolutionError::DependencyCycle });
+    play.step(Input::ResolutionFailed { error: ResolutionError::DependencyCycle { plugins: Vec::new() } });
     let ending = play.ending();
     assert_eq!((ending.row, ending.facts), (18, 0));
 }

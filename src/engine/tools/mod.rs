@@ -89,21 +89,13 @@ impl Core {
         let closed: Vec<(ToolCallId, Option<Arc<str>>, Vec<StagedCommand>)> = calls.map(staged).collect();
         let mut questions = VecDeque::new();
         for (call, tool, commands) in closed {
-            let owner = tool.map(|tool| self.answers_for(&tool)).unwrap_or_default();
-            match self.stage(&owner, &commands, out) {
+            match self.stage_of_tool(tool.as_deref().unwrap_or_default(), &commands, out) {
                 Ok(actions) => questions.extend(actions),
                 Err(failure) => return out.raise(Raised::ExecutionFailed(failure)),
             }
             questions.extend(self.hooks_at(HookPoint::AfterTool, Some(call)));
         }
         self.ask_next(questions, Then::EndRound, out);
-    }
-
-    /// The plugin whose bound a tool's commands are held against. A tool that no plugin contributes has none, and
-    /// stands under its own name.
-    fn answers_for(&self, tool: &str) -> String {
-        let owner = self.tools.toolbox.as_ref().and_then(|toolbox| toolbox.capabilities().owner_of_tool(tool));
-        owner.unwrap_or(tool).to_owned()
     }
 
     /// The round ends: what it staged is committed, and its observations are published, in one step.
