@@ -399,10 +399,18 @@ fn a_file_that_is_no_scenario_is_refused_with_its_place() {
         ("{%,\"script\":{\"interruptions\":[{\"cancel\":\"caller\"}]}}", 1, 89, "comes `at_ms` or `before`"),
         ("{%,\"script\":{\"interruptions\":[{\"at_ms\":1}]}}", 1, 81, "one of `cancel`, `restart` and `fault`"),
         ("{%,\"script\":{\"judge\":[{}]}}", 1, 64, "either `verdict` or `error`"),
-        ("{%,\"script\":{\"actions\":{\"a\":[{\"says\":1}]}}}", 1, 0, "unknown field `says`"),
-        ("{%,\"script\":{\"actions\":{\"a\":[\"maybe\"]}}}", 1, 0, "unknown variant `maybe`"),
-        ("{%,\"script\":{\"actions\":{\"a\":[{\"always\":true},{}]}}}", 1, 0, "is the last of its list"),
-        ("{%,\"script\":{\"hooks\":{\"p\":{\"run_end\":[]}}}}", 1, 0, "unknown variant `run_end`"),
+        ("{%,\"script\":{\"actions\":{\"a\":[{\"says\":1}]}}}", 1, 75, "unknown field `says`"),
+        ("{%,\"script\":{\"actions\":{\"a\":[\"maybe\"]}}}", 1, 75, "unknown variant `maybe`"),
+        ("{%,\"script\":{\"actions\":{\"a\":[{\"always\":true},{}]}}}", 1, 88, "is the last of its list"),
+        ("{%,\"script\":{\"hooks\":{\"p\":{\"run_end\":[]}}}}", 1, 75, "unknown variant `run_end`"),
+        ("{%,\"script\":{\"gates\":{\"g\":[],\"g\":[]}}}", 1, 71, "duplicate field `g`"),
+        ("{%,\"script\":{\"hooks\":{\"p\":{},\"p\":{}}}}", 1, 71, "duplicate field `p`"),
+        (
+            "{%,\"script\":{\"hooks\":{\"p\":{\"round_end\":[],\"round_end\":[]}}}}",
+            1,
+            92,
+            "duplicate field `round_end`",
+        ),
     ];
     for (text, line, column, reason) in cases {
         let text = text.replace('%', spec);

@@ -7,6 +7,7 @@
 
 mod expectation;
 mod interruption;
+mod keyed;
 mod playing;
 mod plugin_reply;
 mod plugins;

@@ -4,7 +4,6 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, de};
 
-use super::written::written_as;
 use crate::vocabulary::input::StagedCommand;
 
 /// How long a plugin takes, in milliseconds.
@@ -43,7 +42,19 @@ pub struct PluginReplies {
     pub always: Option<PluginReply>,
 }
 
-written_as!(PluginReplies, Vec<Written>);
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for PluginReplies {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "PluginReplies".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let mut schema = Vec::<Written>::json_schema(generator);
+        let description = "The answers of one hook or of one action kind, in the order in which they are asked for.";
+        schema.insert("description".to_owned(), description.into());
+        schema
+    }
+}
 
 impl TryFrom<Vec<Written>> for PluginReplies {
     type Error = &'static str;

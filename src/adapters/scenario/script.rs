@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::interruption::Interruption;
+use super::keyed;
 use super::plugin_reply::PluginReplies;
 use super::reply::ModelReply;
 use super::written::written_as;
@@ -29,10 +30,13 @@ pub struct Script {
     /// What the judge answers, one entry an attempt, in order.
     pub judge: Vec<JudgeReply>,
     /// What each gate answers, by gate id, in order.
+    #[serde(deserialize_with = "keyed::once")]
     pub gates: BTreeMap<String, Vec<GateReply>>,
     /// What each plugin's hooks answer, by plugin and by point, in order.
+    #[serde(deserialize_with = "keyed::once_in_each")]
     pub hooks: BTreeMap<String, BTreeMap<AnsweredPoint, PluginReplies>>,
     /// What performing an action comes to, by action kind, in order.
+    #[serde(deserialize_with = "keyed::once")]
     pub actions: BTreeMap<String, PluginReplies>,
     /// What comes in between.
     pub interruptions: Vec<Interruption>,
