@@ -172,12 +172,16 @@ pub struct SharedView {
     staged_digest: Option<Digest>,
 }
 
+/// One staged key: its value, who set it as a whole, and who set which member.
+#[cfg(feature = "testkit")]
+type Staged = (StateScope, String, Option<Json>, Option<String>, Vec<(String, String)>);
+
 /// Everything in it.
 #[cfg(feature = "testkit")]
 #[derive(Debug, Serialize)]
 pub(crate) struct Identity {
     committed: Vec<(StateScope, String, Json)>,
-    staged: Vec<(StateScope, String, Option<Json>, Option<String>, Vec<(String, String)>)>,
+    staged: Vec<Staged>,
 }
 
 impl Slot {
