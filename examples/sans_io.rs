@@ -63,6 +63,7 @@ fn perform(engine: &Engine, effect: Request) -> Option<Input> {
         Effect::StartTimer { .. }
         | Effect::AskGate { .. }
         | Effect::CallHook { .. }
+        | Effect::PerformAction { .. }
         | Effect::AdmitNested { .. }
         | Effect::DenyNested { .. }
         | Effect::AwaitDecision { .. }

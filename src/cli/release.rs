@@ -42,5 +42,6 @@ pub(crate) fn released(release: &Release) -> String {
 }
 
 fn told(fact: &Fact) -> String {
-    format!("[{}] {}: {}", fact.id, fact.tool, fact.statement)
+    let origin = fact.origin.as_ref().map(|origin| format!(" ({} of {})", origin.fact, origin.run));
+    format!("[{}] {}{}: {}", fact.id, fact.tool, origin.unwrap_or_default(), fact.statement)
 }

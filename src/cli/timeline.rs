@@ -9,6 +9,7 @@ use crate::adapters::scenario::Scene;
 use crate::engine::{Engine, Request, Step};
 use crate::machines::ledger::Ledger;
 use crate::vocabulary::effect::{Effect, GateSubject};
+use crate::vocabulary::environment::{Environment, HookPoint};
 use crate::vocabulary::ids::ToolCallId;
 use crate::vocabulary::input::{Decision, GateAnswer, Input, Reconciliation};
 use crate::vocabulary::message::Message;
@@ -68,13 +69,7 @@ impl Timeline {
     fn happened(&self, input: &Input, engine: &Engine) -> String {
         match input {
             Input::RunStarted { run_id, spec, .. } => format!("run {run_id} starts with {}", name(&spec.model.name)),
-            Input::EnvironmentResolved { environment } => {
-                format!(
-                    "resolved: {}, {}",
-                    count(environment.tools.len(), "tool"),
-                    count(environment.gates.len(), "gate")
-                )
-            }
+            Input::EnvironmentResolved { environment } => resolved(environment),
             Input::ResolutionFailed { error } => format!("resolution fails: {}", error.tag()),
             Input::ModelResponded { call, content, finish, .. } if content.calls.is_empty() => {
                 let bytes = content.text.as_ref().map_or(0, String::len);
@@ -120,9 +115,7 @@ impl Timeline {
             }
             Input::ReleaseDelivered { .. } => "the release is delivered".to_owned(),
             Input::HookAnswered { ask, commands, context } => {
-                let staged = count(commands.len(), "command");
-                let context = if context.is_some() { ", context" } else { "" };
-                format!("question {} is answered: {staged}{context}", ask.0)
+                format!("question {} is answered: {}", ask.0, staged(commands.len(), context.is_some()))
             }
             Input::HookFailed { ask } => format!("question {} fails", ask.0),
             Input::NestedCallRequested { .. } | Input::NestedCompleted { .. } | Input::TailRepaired { .. } => {
@@ -201,6 +194,9 @@ impl Timeline {
                 format!("a person must decide on {}: ticket {ticket}", self.called(*call))
             }
             Effect::ReconcileTool { call, .. } => format!("a person must find out what {} did", self.called(*call)),
+            Effect::CallHook { point: HookPoint::RunEnd, plugin, .. } => {
+                format!("the {} hook of {} is told", HookPoint::RunEnd, name(plugin))
+            }
             Effect::CallHook { ask, point, plugin } => {
                 format!("question {}: the {point} hook of {}", ask.0, name(plugin))
             }
@@ -218,6 +214,26 @@ impl Timeline {
             | Effect::AbortInFlight
             | Effect::Publish { .. } => return None,
         })
+    }
+}
+
+/// What was found. Plugins and hooks are counted where there are any.
+fn resolved(environment: &Environment) -> String {
+    let Environment { tools, gates, plugins, hooks, .. } = environment;
+    let found = |number: usize, word| (number > 0).then(|| count(number, word));
+    let always = [count(tools.len(), "tool"), count(gates.len(), "gate")];
+    let parts: Vec<_> =
+        always.into_iter().chain(found(plugins.len(), "plugin")).chain(found(hooks.len(), "hook")).collect();
+    format!("resolved: {}", parts.join(", "))
+}
+
+/// What a plugin answered, without its text.
+fn staged(commands: usize, context: bool) -> String {
+    match (commands, context) {
+        (0, false) => "nothing".to_owned(),
+        (0, true) => "context".to_owned(),
+        (commands, false) => count(commands, "command"),
+        (commands, true) => format!("{}, context", count(commands, "command")),
     }
 }
 

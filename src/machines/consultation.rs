@@ -147,18 +147,12 @@ impl std::fmt::Debug for Held {
     }
 }
 
-impl Then {
-    const fn label(&self) -> &'static str {
-        match self {
-            Self::OpenRound => "open_round",
-            Self::CallModel(_) => "call_model",
-            Self::ReadResponse(_) => "read_response",
-            Self::EndRound => "end_round",
-            Self::CloseBatch => "close_batch",
-            Self::AskReleaseGates(_) => "ask_release_gates",
-        }
-    }
+labels! {
+    Then, pub(crate) THEN: OpenRound => open_round, CallModel => call_model, ReadResponse => read_response,
+    EndRound => end_round, CloseBatch => close_batch, AskReleaseGates => ask_release_gates,
+}
 
+impl Then {
     /// Of what is held; the others hold nothing.
     fn digest(&self) -> Option<Digest> {
         match self {

@@ -83,8 +83,8 @@ pub(crate) use transitions;
 
 /// Names the variants of a state or event enum, for tables and refusals.
 macro_rules! labels {
-    ($name:ident, $list:ident: $( $variant:ident => $label:ident ),* $(,)?) => {
-        const $list: &[&str] = &[ $( stringify!($label) ),* ];
+    ($name:ident, $vis:vis $list:ident: $( $variant:ident => $label:ident ),* $(,)?) => {
+        $vis const $list: &[&str] = &[ $( stringify!($label) ),* ];
 
         impl $name {
             /// The name in the machine's table.

@@ -13,6 +13,8 @@ use portcullis::vocabulary::effect::Effect;
 use portcullis::vocabulary::ids::ToolCallId;
 use portcullis::vocabulary::input::Input;
 use portcullis::vocabulary::message::Message;
+use portcullis::vocabulary::outcome::RunStatus;
+use portcullis::vocabulary::signal::Signal;
 use portcullis::vocabulary::tool::ToolError;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -44,6 +46,8 @@ fn result() -> impl Strategy<Value = Value> {
         json!({"content": "nothing"}),
         json!({"content": "late", "facts": ["late"], "after_ms": 70_000}),
         json!({"content": "c", "facts": [7]}),
+        json!({"content": "c", "facts": ["one"], "commands": [
+            {"type": "set", "scope": "run", "key": "seen", "value": ["one"]}, {"type": "schedule", "action": "tidy"}]}),
         json!({"error": "no"}),
         json!({"fails": "!execution"}),
         json!({"fails": "!unavailable_before_dispatch"}),
@@ -103,6 +107,8 @@ fn interruption() -> impl Strategy<Value = Value> {
         "resolve_environment",
         "call_model",
         "ask_gate",
+        "call_hook",
+        "perform_action",
         "dispatch_tools",
         "invoke_tool",
         "await_decision",
@@ -152,6 +158,62 @@ fn script() -> impl Strategy<Value = Value> {
     )
 }
 
+const POINTS: [&str; 6] =
+    ["round_start", "before_inference", "after_inference", "after_tool", "round_end", "before_release"];
+
+/// What a plugin answers: mostly nothing, and now and then what does not go together or is beyond its bound.
+fn plugin_reply() -> impl Strategy<Value = Value> + Clone {
+    let set = |scope: &str, key: &str, value: Value| json!({"type": "set", "scope": scope, "key": key, "value": value});
+    let usual = [
+        json!("nothing"),
+        json!({}),
+        json!({"context": "c", "after_ms": 700}),
+        json!({"commands": [set("run", "seen", json!(["two"]))]}),
+        json!({"commands": [{"type": "remove", "scope": "thread", "key": "suspect"}]}),
+        json!({"commands": [{"type": "schedule", "action": "tidy", "payload": 1}], "context": "c"}),
+    ];
+    let odd = [
+        json!("fail"),
+        json!({"commands": [set("thread", "suspect", json!("s"))]}),
+        json!({"commands": [set("run", "seen", json!("no list"))]}),
+        json!({"commands": [set("run", "nowhere", json!(1))]}),
+        json!({"commands": [{"type": "schedule", "action": "unheard-of"}]}),
+    ];
+    prop_oneof![12 => one_of(usual.to_vec()), 1 => one_of(odd.to_vec())]
+}
+
+/// Two plugins that hook every point, and what they answer.
+fn plugins() -> impl Strategy<Value = (Value, Value)> {
+    let mut points: Vec<&str> = POINTS.to_vec();
+    points.push("run_end");
+    let hooks: Vec<Value> = points
+        .iter()
+        .flat_map(|point| ["one", "two"].map(|plugin| json!({"plugin": plugin, "point": point})))
+        .collect();
+    let bound = json!({"hooks": points, "state_keys": {"ids": ["seen", "suspect"]}, "action_kinds": {"ids": ["tidy"]},
+        "tools": {"ids": ["look"]}});
+    let environment = json!({"hooks": hooks, "action_kinds": ["tidy"],
+        "state_keys": [{"scope": "run", "key": "seen", "policy": "commutative"},
+            {"scope": "thread", "key": "suspect", "policy": "exclusive"}],
+        "capabilities": [{"plugin": "one", "bound": bound, "tools": ["look"]},
+            {"plugin": "two", "bound": bound, "action_kinds": ["tidy"]}]});
+    let ends = prop_oneof![30 => Just(json!({"always": true})), 1 => Just(json!("nothing"))];
+    let list = (vec(plugin_reply(), 0..3), ends).prop_map(|(mut list, end)| {
+        list.push(end);
+        json!(list)
+    });
+    // Those who are asked in every round would otherwise schedule for ever.
+    let tidies = vec(one_of(vec![json!({}), json!({"context": "tidy"})]), 0..3).prop_map(|mut list| {
+        list.push(json!({"always": true}));
+        json!(list)
+    });
+    let hooked = vec(list, POINTS.len() * 2).prop_map(|lists| {
+        let of = |lists: &[Value]| json!(POINTS.into_iter().zip(lists).collect::<BTreeMap<_, _>>());
+        json!({"one": of(&lists[..POINTS.len()]), "two": of(&lists[POINTS.len()..])})
+    });
+    (hooked, tidies).prop_map(move |(hooks, tidies)| (environment.clone(), json!({"hooks": hooks, "tidies": tidies})))
+}
+
 fn spec() -> impl Strategy<Value = Value> {
     let budgets = one_of(vec![
         json!({}),
@@ -189,8 +251,15 @@ fn scenario() -> impl Strategy<Value = String> {
         json!([]),
         json!([{"id": "tool-gate", "of": "tool", "tools": ["look", "act"]}, {"id": "release-gate", "of": "release"}]),
     ]);
-    (spec(), script(), gates).prop_map(|(spec, script, gates)| {
-        typed(json!({"spec": spec, "environment": {"gates": gates}, "script": script}).to_string())
+    let plugins = prop::option::weighted(0.3, plugins());
+    (spec(), script(), gates, plugins).prop_map(|(spec, mut script, gates, plugins)| {
+        let (mut environment, answers) = plugins.unwrap_or((json!({}), json!({})));
+        environment["gates"] = gates;
+        if let Some(hooks) = answers.get("hooks") {
+            script["hooks"] = hooks.clone();
+            script["actions"] = json!({"tidy": answers["tidies"]});
+        }
+        typed(json!({"spec": spec, "environment": environment, "script": script}).to_string())
     })
 }
 
@@ -222,6 +291,7 @@ fn played(text: &str) -> Result<Option<Ending>, TestCaseError> {
     }
     prop_assert_eq!(&ended, &played.ending);
     observed_once(replay.stepper(), ended.is_some())?;
+    committed_or_rolled_back(&steps)?;
     within_budget(replay.stepper())?;
     entered_once(&steps)?;
     Ok(ended)
@@ -246,6 +316,23 @@ fn observed_once(engine: &Engine, ended: bool) -> Result<(), TestCaseError> {
         }
     }
     prop_assert!(observations.values().all(|count| *count == 1 || (*count == 0 && !ended)), "{:?}", observations);
+    Ok(())
+}
+
+/// What is staged is committed with its round or with a success, or it is rolled back: never both, and never
+/// after a conflict or beyond a bound, which end the run.
+fn committed_or_rolled_back(steps: &[Step]) -> Result<(), TestCaseError> {
+    for step in steps {
+        let has = |wanted: &str| step.signals.iter().any(|signal| signal.tag() == wanted);
+        let (committed, rolled_back) = (has("state_committed"), has("state_rolled_back"));
+        prop_assert!(!(committed && rolled_back), "step {}: {:?}", step.seq, step.signals);
+        if has("state_conflicted") || has("bound_broken") {
+            prop_assert!(has("run_ended") && !committed, "step {}: {:?}", step.seq, step.signals);
+        }
+        let succeeds = step.signals.contains(&Signal::RunEnded { state: RunStatus::Success });
+        prop_assert!(!committed || has("batch_closed") || succeeds, "step {}: {:?}", step.seq, step.signals);
+        prop_assert!(!rolled_back || has("run_ended"), "step {}: {:?}", step.seq, step.signals);
+    }
     Ok(())
 }
 

@@ -155,6 +155,18 @@ fn no_call_is_entered_again_once_it_is_indeterminate_or_closed() {
 }
 
 #[test]
+fn a_batch_commits_as_a_whole_or_not_at_all() {
+    let rolled_back = crate::hooks::in_conflict();
+    let signal = r#"{"type":"state_rolled_back","commands":1}"#;
+    let committed = r#"{"type":"state_committed","commands":1}"#;
+    breaks(Rule::WholeBatches, &lie(&rolled_back, 2, signal, committed));
+    breaks(Rule::WholeBatches, &lie(&rolled_back, 2, signal, &format!("{signal},{committed}")));
+    let conflict = r#"{"type":"state_conflicted""#;
+    breaks(Rule::WholeBatches, &lie(&rolled_back, 2, conflict, r#"{"type":"bound_broken""#));
+    breaks(Rule::WholeBatches, &lie(&rolled_back, 2, conflict, r#"{"type":"evidence_held""#));
+}
+
+#[test]
 fn there_is_one_release_and_none_before_the_end() {
     let history = success();
     let early = r#""effects":[{"type":"publish","release":{},"key":""}]"#;

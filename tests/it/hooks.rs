@@ -214,6 +214,14 @@ fn two_sets_of_an_exclusive_key_in_one_batch_end_the_run_and_roll_the_tail_back(
     assert_eq!(ending.facts, 1, "the batch's facts are published all the same");
 }
 
+/// The history of a run whose hook set an exclusive key twice.
+pub(crate) fn in_conflict() -> String {
+    let mut play = Play::resolved(unjudged(), environment(&[("p", HookPoint::RoundStart)]));
+    play.hook(vec![set("n.once", 1u32), set("n.once", 1u32)]);
+    assert_eq!(play.row(), 17);
+    play.lines
+}
+
 #[test]
 fn a_remove_between_two_sets_resets_no_conflict() {
     let mut play = Play::resolved(unjudged(), environment(&[("p", HookPoint::RoundStart)]));

@@ -158,9 +158,13 @@ fn each_place_alone_is_redacted_too() {
 fn every_input(mark: &str) -> Vec<Value> {
     let tool = json!({"name": mark, "description": mark, "parameters": {mark: mark}, "scope": ["/a"],
         "projection": {"type": "pointers", "pointers": ["/a"], "fact_key": "/b"}, "recovery": "idempotent"});
-    let output = json!({"type": "success", "content": mark, "facts": [{mark: mark}, 7, mark]});
+    let commands = json!([{"type": "set", "scope": "run", "key": mark, "value": {mark: mark}},
+        {"type": "remove", "scope": "thread", "key": mark}, {"type": "schedule", "action": mark, "payload": {mark: mark}}]);
+    let output = json!({"type": "success", "content": mark, "facts": [{mark: mark}, 7, mark], "commands": commands});
+    let earlier = json!({"origin": {"run": format!("run-{MARK}"), "fact": "f1"}, "call": "t1.0", "tool": mark,
+        "statement": mark, "key": mark});
     let spec = json!({"instructions": mark, "prior_messages": [{"role": "user", "text": mark}],
-        "prior_state": {mark: mark}, "task": mark,
+        "prior_state": {mark: mark}, "prior_facts": [earlier], "task": mark,
         "model": {"name": mark, "base_url": mark, "key": {"env": mark}, "parameters": {mark: [mark]}},
         "fallbacks": [{"name": mark}], "tools": [tool],
         "tool_sources": [{"name": mark, "transport": {"type": "stdio", "command": mark, "args": [mark]}}],
@@ -168,7 +172,10 @@ fn every_input(mark: &str) -> Vec<Value> {
         "draft": {"data_schema": {mark: mark}}, "plugins": [{"id": mark, "config": mark}]});
     let environment = json!({"tools": [tool], "gates": [{"id": mark, "of": "tool", "tools": [mark]}],
         "hooks": [{"plugin": mark, "point": "run_end"}],
-        "state_keys": [{"scope": "run", "key": mark, "policy": "exclusive"}], "action_kinds": [mark], "plugins": [mark]});
+        "state_keys": [{"scope": "run", "key": mark, "policy": "exclusive"}], "action_kinds": [mark], "plugins": [mark],
+        "capabilities": [{"plugin": mark, "tools": [mark], "gates": [mark], "action_kinds": [mark],
+            "bound": {"tools": {"namespace": mark, "ids": [mark]}, "hooks": ["round_end"],
+                "state_keys": {"namespace": mark}, "action_kinds": {"ids": [mark]}}}]});
     let draft = Digest::of("d", &[mark.as_bytes()]).to_string();
     vec![
         json!({"type": "run_started", "run_id": "every", "spec": spec, "nonce": mark, "wall_time": mark}),
@@ -192,9 +199,7 @@ fn every_input(mark: &str) -> Vec<Value> {
         json!({"type": "gate_answered", "ask": 1, "answer": {"type": "block", "reason": mark}}),
         json!({"type": "gate_answered", "ask": 1, "answer": {"type": "set_result", "content": mark}}),
         json!({"type": "gate_failed", "ask": 1}),
-        json!({"type": "hook_answered", "ask": 1, "context": mark, "commands": [
-            {"type": "set", "scope": "run", "key": mark, "value": {mark: mark}},
-            {"type": "remove", "scope": "thread", "key": mark}]}),
+        json!({"type": "hook_answered", "ask": 1, "context": mark, "commands": commands}),
         json!({"type": "hook_failed", "ask": 1}),
         json!({"type": "decision_given", "ticket": mark, "by": mark,
             "decision": {"type": "allow_with", "arguments": {mark: [mark]}}}),
@@ -217,13 +222,15 @@ fn every_input(mark: &str) -> Vec<Value> {
 /// Every effect and signal, in the same way.
 fn every_effect(mark: &str) -> Vec<Value> {
     let digest = Digest::of("e", &[mark.as_bytes()]).to_string();
-    let fact = json!({"id": "f1", "call": "t1.0", "tool": mark, "statement": mark, "quote": mark});
+    let fact = json!({"id": "f1", "call": "t1.0", "tool": mark, "statement": mark, "quote": mark,
+        "origin": {"run": mark, "fact": "f1"}});
     vec![
         json!({"type": "resolve_environment"}),
         json!({"type": "call_model", "call": "m1", "attempt": 1, "model": mark, "purpose": "step", "tools": "offered", "request": digest}),
         json!({"type": "start_timer", "kind": "ticket_expiry", "of": mark, "due_ms": 5}),
         json!({"type": "ask_gate", "ask": 1, "gate": mark, "about": {"type": "release", "draft": digest}}),
         json!({"type": "call_hook", "ask": 1, "point": "run_end", "plugin": mark}),
+        json!({"type": "perform_action", "ask": 1, "action": mark, "plugin": mark}),
         json!({"type": "dispatch_tools", "calls": ["t1.0"]}),
         json!({"type": "invoke_tool", "call": "t1.0", "attempt": 1, "operation_id": mark}),
         json!({"type": "admit_nested", "nested": "n1.0.0"}),
@@ -240,7 +247,9 @@ fn every_effect(mark: &str) -> Vec<Value> {
 fn every_signal(mark: &str) -> Vec<Value> {
     let digest = Digest::of("s", &[mark.as_bytes()]).to_string();
     let fields = json!({"digest": digest, "error": {"type": "routing", "message": mark}, "gate": mark, "call": mark,
-        "kind": mark, "of": mark, "reason": mark, "state": mark, "failure": {"type": "blocked", "gate": mark}});
+        "kind": mark, "of": mark, "reason": mark, "state": mark, "failure": {"type": "blocked", "gate": mark}, "plugin": mark,
+        "contribution": mark, "scope": mark, "key": mark, "earlier": mark, "later": mark, "commands": mark,
+        "count": mark});
     let with = |tag: &&str| {
         let mut signal = fields.clone();
         signal["type"] = json!(tag);
@@ -249,13 +258,24 @@ fn every_signal(mark: &str) -> Vec<Value> {
     Signal::TAGS.iter().map(with).collect()
 }
 
+/// The state of a run that has failed while a hook was asked, in the same way.
+fn state(mark: &str) -> Value {
+    let digest = Digest::of("state", &[mark.as_bytes()]).to_string();
+    let sum = json!({"count": 1, "digest": digest});
+    json!({"run": {"state": "failed", "failure": {"type": "blocked", "gate": mark}},
+        "consultation": {"state": "asking", "ask": 3, "pending": 1, "questions": digest, "then": "read_response",
+            "held": digest},
+        "context": sum, "shared": {"keys": 2, "digest": digest, "staged": 1, "staged_digest": digest}, "actions": 4,
+        "facts": sum})
+}
+
 fn everything(mark: &str) -> Vec<u8> {
     let records: Vec<Value> = every_input(mark)
         .into_iter()
         .enumerate()
         .map(|(seq, input)| {
             json!({"v": 1, "run": "every", "seq": seq, "at_ms": 0, "input": input, "signals": every_signal(mark),
-                "state": {"run": {"state": "failed", "failure": {"type": "blocked", "gate": mark}}, mark: mark},
+                "state": if seq == 0 { json!({mark: mark}) } else { state(mark) },
                 "effects": every_effect(mark)})
         })
         .collect();
@@ -283,7 +303,7 @@ proptest! {
         let export = redacted(&history);
         prop_assert!(!text(export.clone()).contains(MARK));
         // Nor a digest by which a guess could be checked.
-        for (domain, at) in [("d", "input"), ("e", "effects"), ("s", "signals")] {
+        for (domain, at) in [("d", "input"), ("e", "effects"), ("s", "signals"), ("state", "state")] {
             let digest = Digest::of(domain, &[mark.as_bytes()]).to_string();
             prop_assert!(text(history.clone()).contains(&digest), "{}", at);
             prop_assert!(!text(export.clone()).contains(&digest), "{}", at);
@@ -306,6 +326,33 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn the_words_and_counts_of_plugins_and_of_what_they_share_are_kept() {
+    let export = records(&redacted(&everything(MARK)));
+    let kept = |path: &str| export[1].pointer(path).unwrap_or_else(|| panic!("{path} is gone")).clone();
+    for (path, value) in [
+        ("/state/consultation/state", json!("asking")),
+        ("/state/consultation/ask", json!(3)),
+        ("/state/consultation/pending", json!(1)),
+        ("/state/consultation/then", json!("read_response")),
+        ("/state/context/count", json!(1)),
+        ("/state/shared/keys", json!(2)),
+        ("/state/shared/staged", json!(1)),
+        ("/state/actions", json!(4)),
+    ] {
+        assert_eq!(kept(path), value, "{path}");
+    }
+    for path in [
+        "/state/consultation/questions",
+        "/state/consultation/held",
+        "/state/context/digest",
+        "/state/shared/digest",
+        "/state/shared/staged_digest",
+    ] {
+        assert!(kept(path).get("redacted").is_some(), "{path}");
     }
 }
 

@@ -295,3 +295,25 @@ fn what_the_importer_had_to_guess_stands_on_standard_error() {
     assert!(stderr(&output).contains("taken as evidence tools, a result a fact: look"), "{}", stderr(&output));
     assert!(stdout(&output).contains("== chat-turn-2\n"), "{}", stdout(&output));
 }
+
+#[test]
+fn the_timeline_says_which_plugin_is_asked_and_what_becomes_of_what_it_stages() {
+    let told = [
+        ("plugins-1-state-carried", "resolved: 1 tool, 0 gates, 1 plugin, 3 hooks"),
+        ("plugins-1-state-carried", "- question 2: the round_end hook of notebook"),
+        ("plugins-1-state-carried", "question 2 is answered: 1 command, context"),
+        ("plugins-1-state-carried", "- 3 state commands committed"),
+        ("plugins-1-state-carried", "- the run_end hook of notebook is told"),
+        ("plugins-2-state-conflict", "- first-responder and second-opinion both write the thread state key suspect"),
+        ("plugins-2-state-conflict", "- 1 state command rolled back"),
+        ("plugins-3-beyond-its-bound", "- notebook goes beyond its bound: the thread state key oncall.person"),
+        ("plugins-6-scheduled-action", "- question 1: incidents performs incident.open"),
+        ("plugins-7-facts-of-an-earlier-run", "- 1 fact of an earlier run is imported"),
+        ("plugins-7-facts-of-an-earlier-run", "[f1] metrics (f2 of yesterday): orders-db used"),
+    ];
+    for (name, line) in told {
+        let shown = stdout(&run(&example(name), &["--no-store"]));
+        assert!(shown.contains(line), "{name} does not say {line:?}:\n{shown}");
+        assert!(!shown.contains("in March"), "{name} shows what a plugin wrote:\n{shown}");
+    }
+}

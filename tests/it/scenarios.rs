@@ -75,7 +75,7 @@ fn every_example_ends_as_it_says_in_every_column_and_its_history_replays() {
 fn the_examples_hold_the_rows_the_nine_scenarios_and_the_five_combinations_by_name() {
     let names: Vec<_> = examples().into_iter().map(|(name, _)| name).collect();
     let numbered = |kind: &str, number: usize| names.iter().any(|name| name.starts_with(&format!("{kind}-{number}-")));
-    for (kind, count) in [("loop", 9), ("state", 5)] {
+    for (kind, count) in [("loop", 9), ("state", 5), ("plugins", 8)] {
         for number in 1..=count {
             assert!(numbered(kind, number), "{kind}-{number} is missing");
         }
@@ -281,6 +281,78 @@ fn what_the_script_holds_beyond_need_is_named() {
     assert_eq!(play(&with_script(&script)).unused, named);
 }
 
+/// A scenario whose plugin `p` is asked before each model call and when the round ends, with `answers` for its
+/// hooks. Its action `a` is performed by itself.
+fn with_plugin(answers: &str, more: &str) -> String {
+    let environment = r#""environment":{"hooks":[{"plugin":"p","point":"before_inference"},
+        {"plugin":"p","point":"round_end"},{"plugin":"p","point":"run_end"}],"action_kinds":["a"],
+        "capabilities":[{"plugin":"p","action_kinds":["a"],"bound":{"hooks":["before_inference","round_end","run_end"],
+        "action_kinds":{"ids":["a"]}}}]},"script""#;
+    with_script(&format!(r#"{{"model":[{LOOKS},{CITES}],"hooks":{{"p":{answers}}}{more}}}"#))
+        .replace(r#""script""#, environment)
+}
+
+#[test]
+fn a_hook_without_an_answer_is_an_open_question_and_one_at_the_end_is_none() {
+    let none = play(&with_plugin("{}", ""));
+    assert_eq!(none.questions, ["what does the before_inference hook of \"p\" answer to question 1?"]);
+    assert_eq!(row(&none), Some(17));
+    let once = play(&with_plugin(r#"{"before_inference":["nothing"],"round_end":["nothing"]}"#, ""));
+    assert_eq!(once.questions, ["what does the before_inference hook of \"p\" answer to question 3?"]);
+    let all = play(&with_plugin(r#"{"before_inference":["nothing",{}],"round_end":["nothing"]}"#, ""));
+    assert_eq!((row(&all), all.questions.len(), all.unused.len()), (Some(1), 0, 0));
+    let told = String::from_utf8(all.history).unwrap();
+    assert!(told.contains(r#""point":"run_end""#), "the hook at the end is told");
+}
+
+#[test]
+fn an_answer_that_stands_always_is_given_whenever_the_others_have_run_out() {
+    let played = play(&with_plugin(
+        r#"{"before_inference":[{"context":"once"},{"context":"again","always":true}],"round_end":[{"always":true}]}"#,
+        "",
+    ));
+    assert_eq!((row(&played), played.questions.len(), played.unused.len()), (Some(1), 0, 0));
+    let history = String::from_utf8(played.history).unwrap();
+    assert_eq!((history.matches("\"once\"").count(), history.matches("\"again\"").count()), (1, 1));
+}
+
+#[test]
+fn an_action_is_performed_as_the_script_says_or_its_question_stays_open() {
+    let hooks =
+        r#"{"before_inference":[{"always":true}],"round_end":[{"commands":[{"type":"schedule","action":"a"}]}]}"#;
+    let open = play(&with_plugin(hooks, ""));
+    assert_eq!(open.questions, ["how does \"p\" perform the action \"a\" of question 3?"]);
+    let performed = play(&with_plugin(hooks, r#","actions":{"a":[{"context":"done","after_ms":400}]}"#));
+    assert_eq!((row(&performed), performed.questions.len()), (Some(1), 0));
+    let failed = play(&with_plugin(hooks, r#","actions":{"a":["fail"]}"#));
+    assert_eq!(row(&failed), Some(17));
+    assert!(String::from_utf8(failed.history).unwrap().contains("hook_failed"));
+}
+
+#[test]
+fn what_plugins_would_still_answer_is_named_and_what_stands_always_is_not() {
+    let hooks = r#"{"before_inference":["nothing","nothing","nothing"],"round_end":["nothing",{"always":true}],
+        "after_tool":[{}],"round_start":[{"always":true}]}"#;
+    let named = [
+        "1 more of \"p\"'s answers at before_inference than were asked for",
+        "1 more of \"p\"'s answers at after_tool than were asked for",
+        "1 more of the action \"a\"'s answers than were asked for",
+    ];
+    assert_eq!(play(&with_plugin(hooks, r#","actions":{"a":["nothing"]}"#)).unused, named);
+}
+
+#[test]
+fn a_hook_that_was_asked_when_the_process_died_is_asked_the_same_again_and_answers_once() {
+    let hooks = r#"{"before_inference":[{"context":"once"},"nothing"],"round_end":["nothing"]}"#;
+    for death in [r#"{"before":"call_hook","restart":{}}"#, r#"{"at_ms":5,"restart":{}}"#] {
+        let played = play(&with_plugin(hooks, &format!(r#","interruptions":[{death}]"#)));
+        assert_eq!((row(&played), played.crashes, played.questions.len()), (Some(1), 1, 0), "{death}");
+        let history = String::from_utf8(played.history).unwrap();
+        let asked = r#""type":"call_hook","ask":1,"point":"before_inference""#;
+        assert_eq!((history.matches(asked).count(), history.matches("\"once\"").count()), (2, 1), "{death}");
+    }
+}
+
 #[test]
 fn a_schema_that_cannot_be_used_is_no_run_at_all() {
     let text = with_script("{}").replace(r#""release""#, r#""draft":{"data_schema":{"type":7}},"release""#);
@@ -327,6 +399,18 @@ fn a_file_that_is_no_scenario_is_refused_with_its_place() {
         ("{%,\"script\":{\"interruptions\":[{\"cancel\":\"caller\"}]}}", 1, 89, "comes `at_ms` or `before`"),
         ("{%,\"script\":{\"interruptions\":[{\"at_ms\":1}]}}", 1, 81, "one of `cancel`, `restart` and `fault`"),
         ("{%,\"script\":{\"judge\":[{}]}}", 1, 64, "either `verdict` or `error`"),
+        ("{%,\"script\":{\"actions\":{\"a\":[{\"says\":1}]}}}", 1, 75, "unknown field `says`"),
+        ("{%,\"script\":{\"actions\":{\"a\":[\"maybe\"]}}}", 1, 75, "unknown variant `maybe`"),
+        ("{%,\"script\":{\"actions\":{\"a\":[{\"always\":true},{}]}}}", 1, 88, "is the last of its list"),
+        ("{%,\"script\":{\"hooks\":{\"p\":{\"run_end\":[]}}}}", 1, 75, "unknown variant `run_end`"),
+        ("{%,\"script\":{\"gates\":{\"g\":[],\"g\":[]}}}", 1, 71, "duplicate field `g`"),
+        ("{%,\"script\":{\"hooks\":{\"p\":{},\"p\":{}}}}", 1, 71, "duplicate field `p`"),
+        (
+            "{%,\"script\":{\"hooks\":{\"p\":{\"round_end\":[],\"round_end\":[]}}}}",
+            1,
+            92,
+            "duplicate field `round_end`",
+        ),
     ];
     for (text, line, column, reason) in cases {
         let text = text.replace('%', spec);

@@ -88,10 +88,17 @@ fn lone_surrogates_and_deep_nesting_are_refused() {
 /// Names on the wire are frozen: this snapshot changes only when a new name joins.
 #[test]
 fn wire_names_are_pinned() {
-    use portcullis::vocabulary::{failure, llm, outcome, refusal, signal, tool};
+    use portcullis::engine::Request;
+    use portcullis::vocabulary::{environment, failure, input, llm, outcome, refusal, signal, tool};
     let words = |all: &[&str]| all.join(" ");
     let names = [
         ("inputs", words(Input::TAGS)),
+        ("signals", words(signal::Signal::TAGS)),
+        ("effects", words(Request::TAGS)),
+        ("commands", words(input::StagedCommand::TAGS)),
+        ("hook points", words(&environment::HookPoint::ALL.iter().map(|word| word.word()).collect::<Vec<_>>())),
+        ("state scopes", words(&environment::StateScope::ALL.iter().map(|word| word.word()).collect::<Vec<_>>())),
+        ("merge policies", words(&environment::MergePolicy::ALL.iter().map(|word| word.word()).collect::<Vec<_>>())),
         ("llm errors", words(llm::Error::TAGS)),
         ("tool errors", words(tool::ToolError::TAGS)),
         ("failures", words(failure::Failure::TAGS)),

@@ -55,6 +55,10 @@ words! {
         CallModel = "call_model",
         /// Ask a gate.
         AskGate = "ask_gate",
+        /// Ask a hook, or tell one that the run has ended.
+        CallHook = "call_hook",
+        /// Perform a scheduled action.
+        PerformAction = "perform_action",
         /// Make the dispatch of a wave durable.
         DispatchTools = "dispatch_tools",
         /// Enter a tool.

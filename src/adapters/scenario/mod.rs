@@ -1,13 +1,16 @@
 //! Scenarios: one run and the world around it, from one file, in virtual time (SPEC 14).
 //!
 //! A scenario holds the run's [`Spec`] and a [`Script`]: what the model answers, what became of its tool
-//! calls, what the judge, gates and people say, and what interrupts the run. [`Stage`] lets the runtime
+//! calls, what the judge, gates, plugins and people say, and what interrupts the run. [`Stage`] lets the runtime
 //! drive it, in virtual time or the machine's. Nothing here starts a process or opens a socket.
 //! `docs/scenario.md` explains the format.
 
 mod expectation;
 mod interruption;
+mod keyed;
 mod playing;
+mod plugin_reply;
+mod plugins;
 mod reply;
 mod script;
 mod stage;
@@ -19,14 +22,15 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 
-use crate::vocabulary::environment::{Environment, Gate};
+use crate::vocabulary::environment::{Capability, Environment, Gate, Hook, StateKeySpec};
 use crate::vocabulary::ids::RunId;
 use crate::vocabulary::spec::{Spec, ToolSpec};
 
 pub use expectation::{Difference, Expectation};
 pub use interruption::{Interruption, Moment, Point};
+pub use plugin_reply::{PluginReplies, PluginReply, PluginSays};
 pub use reply::{ModelReply, ModelSays};
-pub use script::{GateReply, JudgeReply, JudgeSays, Script};
+pub use script::{AnsweredPoint, GateReply, JudgeReply, JudgeSays, Script};
 pub use stage::{Audience, Opening, Resumed, Scene, Setting, Stage};
 pub use tool_call::{PersonReply, ReconciledReply, ScriptedCall, ToolReply, ToolReturn};
 
@@ -67,6 +71,16 @@ pub struct Surroundings {
     pub tools: Option<Vec<ToolSpec>>,
     /// Every gate, in the order in which they are asked. Default: none.
     pub gates: Vec<Gate>,
+    /// Every hook, in the order in which they are asked. Default: none.
+    pub hooks: Vec<Hook>,
+    /// Every state key that may be written, with its policy. Default: none.
+    pub state_keys: Vec<StateKeySpec>,
+    /// Every action kind that may be scheduled. Default: none.
+    pub action_kinds: Vec<String>,
+    /// The plugins that took part, in dependency order. Default: those that have an entry in `capabilities`.
+    pub plugins: Option<Vec<String>>,
+    /// What each plugin may do, and what of all this is its own. A plugin without an entry may do nothing.
+    pub capabilities: Vec<Capability>,
 }
 
 /// A file that is no scenario: where and why.
@@ -119,8 +133,18 @@ impl Scenario {
 
     /// What resolution finds.
     fn environment(&self) -> Environment {
-        let tools = self.environment.tools.as_ref().unwrap_or(&self.spec.tools).clone();
-        Environment { tools, gates: self.environment.gates.clone(), ..Environment::default() }
+        let Surroundings { tools, gates, hooks, state_keys, action_kinds, plugins, capabilities } =
+            self.environment.clone();
+        let named = || capabilities.iter().map(|capability| capability.plugin.clone()).collect();
+        Environment {
+            tools: tools.unwrap_or_else(|| self.spec.tools.clone()),
+            gates,
+            hooks,
+            state_keys,
+            action_kinds,
+            plugins: plugins.unwrap_or_else(named),
+            capabilities,
+        }
     }
 }
 

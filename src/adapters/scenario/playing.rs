@@ -266,17 +266,16 @@ const fn kind(effect: &Request) -> Option<EffectKind> {
         Effect::ResolveEnvironment => EffectKind::ResolveEnvironment,
         Effect::CallModel { .. } => EffectKind::CallModel,
         Effect::AskGate { .. } => EffectKind::AskGate,
+        Effect::CallHook { .. } => EffectKind::CallHook,
+        Effect::PerformAction { .. } => EffectKind::PerformAction,
         Effect::DispatchTools { .. } => EffectKind::DispatchTools,
         Effect::InvokeTool { .. } => EffectKind::InvokeTool,
         Effect::AwaitDecision { .. } => EffectKind::AwaitDecision,
         Effect::ReconcileTool { .. } => EffectKind::ReconcileTool,
         Effect::JudgeSemantics { .. } => EffectKind::JudgeSemantics,
         Effect::Publish { .. } => EffectKind::Publish,
-        Effect::StartTimer { .. }
-        | Effect::CallHook { .. }
-        | Effect::PerformAction { .. }
-        | Effect::AdmitNested { .. }
-        | Effect::DenyNested { .. }
-        | Effect::AbortInFlight => return None,
+        Effect::StartTimer { .. } | Effect::AdmitNested { .. } | Effect::DenyNested { .. } | Effect::AbortInFlight => {
+            return None;
+        }
     })
 }

@@ -5,11 +5,15 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::interruption::Interruption;
+use super::keyed;
+use super::plugin_reply::PluginReplies;
 use super::reply::ModelReply;
 use super::written::written_as;
+use crate::vocabulary::environment::HookPoint;
 use crate::vocabulary::failure::ResolutionError;
 use crate::vocabulary::input::{GateAnswer, Verdict};
 use crate::vocabulary::llm;
+use crate::vocabulary::wire::words;
 
 /// How long a judge takes, in milliseconds.
 const JUDGE_MS: u64 = 500;
@@ -26,7 +30,14 @@ pub struct Script {
     /// What the judge answers, one entry an attempt, in order.
     pub judge: Vec<JudgeReply>,
     /// What each gate answers, by gate id, in order.
+    #[serde(deserialize_with = "keyed::once")]
     pub gates: BTreeMap<String, Vec<GateReply>>,
+    /// What each plugin's hooks answer, by plugin and by point, in order.
+    #[serde(deserialize_with = "keyed::once_in_each")]
+    pub hooks: BTreeMap<String, BTreeMap<AnsweredPoint, PluginReplies>>,
+    /// What performing an action comes to, by action kind, in order.
+    #[serde(deserialize_with = "keyed::once")]
+    pub actions: BTreeMap<String, PluginReplies>,
     /// What comes in between.
     pub interruptions: Vec<Interruption>,
     /// The reader's receipt of the release; `null` for a reader that went away. Default: `"read"`.
@@ -40,8 +51,41 @@ impl Default for Script {
             model: Vec::new(),
             judge: Vec::new(),
             gates: BTreeMap::new(),
+            hooks: BTreeMap::new(),
+            actions: BTreeMap::new(),
             interruptions: Vec::new(),
             receipt: Some("read".to_owned()),
+        }
+    }
+}
+
+words! {
+    /// The points at which hooks are answered. At the run's end they are told, and nobody waits for them.
+    pub enum AnsweredPoint {
+        /// Before a round's model call is prepared.
+        RoundStart = "round_start",
+        /// Right before the model call.
+        BeforeInference = "before_inference",
+        /// Right after the model's response.
+        AfterInference = "after_inference",
+        /// After each closed tool call.
+        AfterTool = "after_tool",
+        /// When the round's batch is closed.
+        RoundEnd = "round_end",
+        /// Before a verified draft meets the release gates.
+        BeforeRelease = "before_release",
+    }
+}
+
+impl From<AnsweredPoint> for HookPoint {
+    fn from(point: AnsweredPoint) -> Self {
+        match point {
+            AnsweredPoint::RoundStart => Self::RoundStart,
+            AnsweredPoint::BeforeInference => Self::BeforeInference,
+            AnsweredPoint::AfterInference => Self::AfterInference,
+            AnsweredPoint::AfterTool => Self::AfterTool,
+            AnsweredPoint::RoundEnd => Self::RoundEnd,
+            AnsweredPoint::BeforeRelease => Self::BeforeRelease,
         }
     }
 }

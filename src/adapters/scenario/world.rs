@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::Scenario;
 use super::interruption::Restart;
+use super::plugin_reply::{PluginReply, PluginSays};
+use super::plugins::{Asked, Plugins};
 use super::reply::{ModelReply, ModelSays};
 use super::script::{GateReply, JudgeReply, JudgeSays};
 use super::tool_call::{PersonReply, ScriptedCall};
 use crate::engine::Request;
 use crate::vocabulary::digest::Digest;
 use crate::vocabulary::effect::Effect;
-use crate::vocabulary::environment::Environment;
+use crate::vocabulary::environment::{Environment, HookPoint};
 use crate::vocabulary::failure::ResolutionError;
 use crate::vocabulary::ids::{Ask, JudgeCallId, ModelCallId, Ticket, ToolCallId};
 use crate::vocabulary::input::{Input, LiveTool};
@@ -46,6 +48,7 @@ pub(super) struct World {
     model: VecDeque<ModelReply>,
     judge: VecDeque<JudgeReply>,
     gates: BTreeMap<String, VecDeque<GateReply>>,
+    plugins: Plugins,
     receipt: Option<String>,
     /// The calls of the latest answer that has any: tools are entered for no others.
     calls: Vec<ScriptedCall>,
@@ -67,6 +70,7 @@ impl World {
         let script = scenario.script.clone();
         Self {
             environment: scenario.environment(),
+            plugins: Plugins::new(&script),
             unresolved: script.unresolved,
             model: script.model.into(),
             judge: script.judge.into(),
@@ -97,6 +101,7 @@ impl World {
             Input::GateAnswered { ask, .. } | Input::GateFailed { ask } => {
                 self.lent.gates.remove(ask);
             }
+            Input::HookAnswered { ask, .. } | Input::HookFailed { ask } => self.plugins.settle(*ask),
             Input::ToolCompleted { call, .. } | Input::ToolFailed { call, .. } => {
                 *self.answered.entry(*call).or_default() += 1;
             }
@@ -108,8 +113,6 @@ impl World {
             | Input::ToolTimedOut { .. }
             | Input::NestedCallRequested { .. }
             | Input::NestedCompleted { .. }
-            | Input::HookAnswered { .. }
-            | Input::HookFailed { .. }
             | Input::DecisionGiven { .. }
             | Input::TicketExpired { .. }
             | Input::CancelRequested { .. }
@@ -134,6 +137,7 @@ impl World {
         for (_, (gate, reply)) in gates.into_iter().rev() {
             self.gates.entry(gate).or_default().push_front(reply);
         }
+        self.plugins.take_back();
     }
 
     /// The answers that nobody asked for, for people.
@@ -141,7 +145,8 @@ impl World {
         let gates = self.gates.iter().map(|(gate, replies)| (format!("the gate {gate:?}"), replies.len()));
         let answers = [("the model".to_owned(), self.model.len()), ("the judge".to_owned(), self.judge.len())];
         let left = answers.into_iter().chain(gates).filter(|(_, count)| *count > 0);
-        left.map(|(of, count)| format!("{count} more of {of}'s answers than were asked for")).collect()
+        let named = left.map(|(of, count)| format!("{count} more of {of}'s answers than were asked for"));
+        named.chain(self.plugins.unused()).collect()
     }
 
     /// Performs an effect.
@@ -162,9 +167,19 @@ impl World {
                 Some(receipt) => report(0, Input::ReleaseDelivered { receipt }),
                 None => Reaction::Silence,
             },
-            Effect::CallHook { plugin, .. } => Reaction::Open(format!("what does the hook of {plugin:?} answer?")),
-            Effect::PerformAction { action, plugin, .. } => {
-                Reaction::Open(format!("how does {plugin:?} perform the action {action:?}?"))
+            // Those at the run's end are told: nobody waits for an answer.
+            Effect::CallHook { point: HookPoint::RunEnd, .. } => Reaction::Silence,
+            Effect::CallHook { ask, point, plugin } => {
+                let reply = self.plugins.ask(*ask, Asked::Hook(plugin.clone(), *point));
+                plugin_answers(*ask, reply, || {
+                    format!("what does the {point} hook of {plugin:?} answer to question {}?", ask.0)
+                })
+            }
+            Effect::PerformAction { ask, action, plugin } => {
+                let reply = self.plugins.ask(*ask, Asked::Action(action.clone()));
+                plugin_answers(*ask, reply, || {
+                    format!("how does {plugin:?} perform the action {action:?} of question {}?", ask.0)
+                })
             }
             Effect::AdmitNested { nested } => Reaction::Open(format!("what becomes of the nested call {nested}?")),
             Effect::StartTimer { .. } | Effect::DenyNested { .. } | Effect::AbortInFlight => Reaction::Silence,
@@ -279,6 +294,17 @@ impl World {
     fn name(&self, id: ToolCallId) -> &str {
         self.call(id).map_or("a tool", |call| &call.tool)
     }
+}
+
+fn plugin_answers(ask: Ask, reply: Option<PluginReply>, question: impl FnOnce() -> String) -> Reaction {
+    let Some(PluginReply { says, after_ms }) = reply else {
+        return Reaction::Open(question());
+    };
+    let input = match says {
+        PluginSays::Answer { commands, context } => Input::HookAnswered { ask, commands, context },
+        PluginSays::Failure => Input::HookFailed { ask },
+    };
+    report(after_ms, input)
 }
 
 const fn report(after_ms: u64, input: Input) -> Reaction {

@@ -6,6 +6,7 @@
 use super::rule::Rule::{self, Array, Flag, Id, Number, Object, Operation, Payload, Run, Shared, Timer, Word};
 use crate::engine::Request;
 use crate::machines::CHARTS;
+use crate::machines::consultation::THEN;
 use crate::vocabulary::draft::DraftFault;
 use crate::vocabulary::effect::{Purpose, TimerKind, ToolOffer};
 use crate::vocabulary::environment::{GateOf, HookPoint, MergePolicy, StateScope};
@@ -292,6 +293,10 @@ pub(super) static STATE: Rule = Object(&[
     ("model", Number),
     ("rounds", Number),
     ("asks", Number),
+    ("consultation", CONSULTATION),
+    ("context", SUM),
+    ("shared", Object(&[("keys", Number), ("digest", Payload), ("staged", Number), ("staged_digest", Payload)])),
+    ("actions", Number),
     ("facts", SUM),
     ("scopes", SUM),
     ("unknown_effects", Number),
@@ -317,6 +322,14 @@ const INFERENCE: Rule = Object(&[
     ("model", Number),
     ("retries", Number),
     ("until_ms", Number),
+]);
+const CONSULTATION: Rule = Object(&[
+    ("state", STATE_NAME),
+    ("ask", Number),
+    ("pending", Number),
+    ("questions", Payload),
+    ("then", Word(|text| THEN.contains(&text))),
+    ("held", Payload),
 ]);
 const CALL: Rule = Object(&[
     ("call", Id),

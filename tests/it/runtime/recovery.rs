@@ -15,7 +15,14 @@ use portcullis::vocabulary::tool::{Concurrency, Recovery, ToolOutput};
 use super::{Talker, Workshop, asks, ended, runtime, spec};
 
 /// A runtime on an event loop of its own, so that dropping the loop is the death of the process.
-fn die_at(store: MemoryStore, clock: &VirtualClock, model: Talker, tools: Workshop, spec: Spec, at_ms: u64) -> RunId {
+pub(super) fn die_at(
+    store: MemoryStore,
+    clock: &VirtualClock,
+    model: Talker,
+    tools: Workshop,
+    spec: Spec,
+    at_ms: u64,
+) -> RunId {
     let process = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let run = process.block_on(async {
         let runtime = runtime(clock, store, model, tools).build().unwrap();

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use host::HostError;
 use portcullis::adapters::stores::memory::MemoryStore;
-use portcullis::runtime::clock::Clock;
 use portcullis::runtime::execution::{Error, Trouble};
 use portcullis::runtime::ports::{
     GateFailure, GateQuestion, Gates, Invocation, Judge, JudgeQuestion, Judgement, ModelAnswer, Tools,
@@ -323,29 +322,23 @@ async fn what_nobody_classified_is_internal() {
 
 /// A process that dies in the middle of a call that must not be replayed: with `on_indeterminate: end` the next
 /// one ends the run.
-#[tokio::test]
-async fn an_outcome_that_stays_unknown_is_a_failed_run_once_the_process_has_died() {
-    let clock = VirtualClock::default();
+#[test]
+fn an_outcome_that_stays_unknown_is_a_failed_run_once_the_process_has_died() {
     let store = MemoryStore::new();
+    let next_session = store.session();
+    let clock = VirtualClock::default();
     let act = ToolSpec { on_indeterminate: OnIndeterminate::End, ..ToolSpec::new("act") };
     let spec = Spec { tools: vec![act], ..spec() };
-    let model = Talker::new(&clock, [(1, Ok(asks(&["act"])))]);
-    let workshop = super::Workshop::new(&clock, 1_000_000);
-    let entered = Arc::clone(&workshop.entered);
-    // The call takes for ever: nobody's time goes on.
-    let held = clock.busy();
-    let first = super::runtime(&clock, store.session(), model, workshop).build().unwrap();
-    let run = first.start_as("r".parse().unwrap(), spec).await.unwrap();
-    while entered.lock().unwrap().is_empty() {
-        tokio::task::yield_now().await;
-    }
-    let talker = Talker::new(&clock, []);
-    let next = super::runtime(&clock, store.session(), talker, Bench::of(seen)).build().unwrap();
-    let taken = next.take_over(&"r".parse().unwrap()).await.unwrap();
-    let ended = super::ended(&taken).await;
-    assert_eq!((ended.ending.row, ended.ending.failure.as_ref()), (19, Some(&Failure::Indeterminate)));
-    assert_eq!(host::of_ending(&ended.ending), Some(HostError::CheckFirst));
-    drop((run, held));
+    let model = Talker::new(&clock, [(10, Ok(asks(&["act"])))]);
+    let run = super::recovery::die_at(store, &clock, model, super::Workshop::new(&clock, 100), spec, 50);
+    crate::stage::block_on(async {
+        let clock = VirtualClock::starting_at(1_000);
+        let runtime = super::runtime(&clock, next_session, Talker::new(&clock, []), Bench::of(seen)).build().unwrap();
+        runtime.recover().await.unwrap();
+        let ended = super::ended(&runtime.attach(&run).await.unwrap()).await;
+        assert_eq!((ended.ending.row, ended.ending.failure.as_ref()), (19, Some(&Failure::Indeterminate)));
+        assert_eq!(host::of_ending(&ended.ending), Some(HostError::CheckFirst));
+    });
 }
 
 /// The example is a program too.
