@@ -181,8 +181,22 @@ pub struct SharedView {
     staged_digest: Option<Digest>,
 }
 
-/// One staged key: its value, who set it as a whole, and who set which member.
+/// Everything in it.
 #[cfg(feature = "testkit")]
+#[derive(Debug, Serialize)]
+pub(crate) struct Identity {
+    committed: Vec<(StateScope, String, Json)>,
+    staged: Vec<(StateScope, String, Slot)>,
+}
+
+impl Slot {
+    fn of(held: Option<&Json>) -> Self {
+        Self { value: held.cloned(), whole: None, parts: None, members: BTreeMap::new(), sum: None }
+    }
+
+    /// Exclusive: the second set of a batch is a conflict, whatever stood between them.
+    fn replace(&mut self, by: &str, value: &Json) -> Result<(), Conflict> {
+        self.free_as_a_whole()?;
         self.value = Some(value.clone());
         self.whole = Some(by.to_owned());
         Ok(())
