@@ -3,6 +3,7 @@
 mod failing;
 mod points;
 mod recovered;
+mod shipped;
 
 use std::sync::{Arc, Mutex};
 
