@@ -152,9 +152,9 @@ fn a_key_that_two_declare_alike_is_one_and_otherwise_a_fault() {
     let of = |scope, policy| key(scope, "notes", policy);
     let alike = of(StateScope::Thread, MergePolicy::Disjoint);
     let environment = merged(Environment::default(), vec![sharing("a", alike.clone()), sharing("b", alike.clone())]);
-    assert_eq!(environment.state_keys, [alike.clone()]);
+    assert_eq!(environment.state_keys, vec![alike.clone()]);
     let host = Environment { state_keys: vec![alike.clone(); 2], ..Environment::default() };
-    assert_eq!(merged(host, vec![sharing("a", alike.clone())]).state_keys, [alike.clone()]);
+    assert_eq!(merged(host, vec![sharing("a", alike.clone())]).state_keys, vec![alike.clone()]);
     let other = of(StateScope::Run, MergePolicy::Exclusive);
     let environment = merged(Environment::default(), vec![sharing("a", alike.clone()), sharing("b", other.clone())]);
     assert_eq!(environment.state_keys, [alike.clone(), other]);
