@@ -15,7 +15,8 @@
 //! | 2 | [`engine`] | the machines composed, the closed table, the invariants |
 //! | 3 | [`history`] | memory: records, their chain, replay |
 //! | 3 | `testkit` | for suites: the table by another hand, audits, the explorer (feature `testkit`) |
-//! | 4 | `runtime` | the asynchronous edge: ports, driver, timers, recovery (feature `runtime`) |
+//! | 4 | `runtime` | the asynchronous edge: ports, plugins, driver, timers, recovery (feature `runtime`) |
+//! | 5 | `plugins` | plugins that are ready to be registered |
 //! | 5 | `adapters` | the world: stores, scenarios, recorded transcripts |
 //! | 7 | `cli` | arguments, rendering, exit codes |
 //!
@@ -39,6 +40,9 @@ pub mod testkit;
 
 #[cfg(feature = "runtime")]
 pub mod runtime;
+
+#[cfg(feature = "runtime")]
+pub mod plugins;
 
 #[cfg(feature = "runtime")]
 pub mod adapters;

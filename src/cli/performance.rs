@@ -63,7 +63,9 @@ pub(crate) fn failed(error: &Error) -> Problem {
             }
             Trouble::Damaged { .. } => Exit::Corrupt,
             Trouble::Diverged { .. } => Exit::Divergence,
-            Trouble::Stopped(_) | Trouble::Unequipped(_) | Trouble::Unanswered(_) => Exit::Unexpected,
+            Trouble::Stopped(_) | Trouble::Unequipped(_) | Trouble::PluginTwice(_) | Trouble::Unanswered(_) => {
+                Exit::Unexpected
+            }
         },
     };
     let Error::Execution(Trouble::Refused(refusal)) = error else { return Problem::new(exit, error.to_string()) };

@@ -35,6 +35,7 @@ use crate::machines::batch::{Batch, Plan};
 use crate::machines::release::{self, Candidate, Release};
 use crate::machines::shared::Place;
 use crate::machines::{collection, consultation, ledger::Ledger, run};
+use crate::vocabulary::environment::Environment;
 use crate::vocabulary::fact::Fact;
 use crate::vocabulary::ids::{RunId, ToolCallId};
 use crate::vocabulary::input::Input;
@@ -216,6 +217,12 @@ impl Engine {
     #[must_use]
     pub fn tool(&self, name: &str) -> Option<&Arc<crate::machines::toolbox::Tool>> {
         self.core().and_then(|core| core.tools.toolbox.as_ref()).and_then(|toolbox| toolbox.tool(name))
+    }
+
+    /// What was resolved, once the environment is fixed.
+    #[must_use]
+    pub fn environment(&self) -> Option<&Environment> {
+        self.core().and_then(|core| core.tools.toolbox.as_ref()).map(|toolbox| toolbox.environment())
     }
 
     /// The tool and arguments of an `invoke_tool` or `await_decision` effect.

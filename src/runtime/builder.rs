@@ -1,10 +1,12 @@
 //! A runtime from its ports.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::clock::{Clock, SystemClock};
 use super::driver::Equipment;
 use super::execution::{Error, Trouble};
+use super::plugins::{Company, Plugin, Registered};
 use super::ports::{AnyGates, AnyJudge, AnyModel, AnyTools, Gates, Judge, Model, Ports, Tools, Toolset};
 use super::shared::Runtime;
 use super::store::Store;
@@ -23,6 +25,9 @@ pub struct Builder {
     tools: Option<Arc<dyn AnyTools>>,
     judge: Option<Arc<dyn AnyJudge>>,
     gates: Option<Arc<dyn AnyGates>>,
+    plugins: BTreeMap<String, Registered>,
+    /// A plugin id that two plugins have.
+    twice: Option<String>,
     store: Option<Arc<dyn Store>>,
     clock: Option<Arc<dyn Clock>>,
     driven_max: Option<usize>,
@@ -54,6 +59,17 @@ impl Builder {
         Self { gates: Some(Arc::new(gates)), ..self }
     }
 
+    /// A plugin that runs may ask for: those whose spec names it. Registering it gives it to no run.
+    #[must_use]
+    pub fn plugin(mut self, plugin: impl Plugin) -> Self {
+        let manifest = plugin.manifest();
+        let id = manifest.id.clone();
+        if self.plugins.insert(id.clone(), Registered { manifest, plugin: Box::new(plugin) }).is_some() {
+            self.twice.get_or_insert(id);
+        }
+        self
+    }
+
     /// Where records become durable.
     #[must_use]
     pub fn store(self, store: impl Store) -> Self {
@@ -82,13 +98,17 @@ impl Builder {
     /// Puts them together.
     ///
     /// # Errors
-    /// [`Trouble::Unequipped`] without a model or a store.
+    /// [`Trouble::Unequipped`] without a model or a store, [`Trouble::PluginTwice`] with two plugins of one id.
     pub fn build(self) -> Result<Runtime, Error> {
         let model = self.model.ok_or(Trouble::Unequipped("a model"))?;
         let store = self.store.ok_or(Trouble::Unequipped("a store"))?;
         let tools = self.tools.unwrap_or_else(|| Arc::new(Toolset::new()));
+        if let Some(id) = self.twice {
+            return Err(Trouble::PluginTwice(id).into());
+        }
         let (judge, gates, traces) = (self.judge, self.gates, self.traces);
-        let world = Arc::new(Ports { model, tools, judge, gates, traces });
+        let plugins = Company::new(self.plugins);
+        let world = Arc::new(Ports { model, tools, judge, gates, plugins, traces });
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
         let equipment = Equipment { store, clock, world, witness: None, traces, takes_over: false };
         Ok(Runtime::new(equipment, self.driven_max.unwrap_or(DRIVEN_MAX), true))

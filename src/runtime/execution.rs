@@ -74,6 +74,9 @@ pub enum Trouble {
     /// The runtime was built without something that it needs.
     #[error("a runtime needs {0}")]
     Unequipped(&'static str),
+    /// Two plugins of one id were registered.
+    #[error("two plugins are called {0:?}")]
+    PluginTwice(String),
     /// The session that drives the run did not answer in time. It may still do what was asked.
     #[error("whoever drives run {0} has not answered yet")]
     Unanswered(RunId),

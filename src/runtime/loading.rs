@@ -13,6 +13,8 @@ use super::ports::caught;
 use super::requests;
 use super::shared::Shared;
 use super::store::{Claim, Lease, Listed, Standing};
+use super::thread::Thread;
+use super::world::World;
 use crate::engine::Engine;
 use crate::history::{Fault, FaultCode, Lines, Next, Recorder, Replay, Replayed, Tail};
 use crate::machines::batch::Plan;
@@ -47,8 +49,8 @@ impl Shared {
         let lease = self.claim(&face.run, claim).await?;
         let prepared = caught(self.prepared(face, &lease, report)).await;
         match prepared.unwrap_or_else(|_| Err(Trouble::Stopped(face.run.clone()).into())) {
-            Ok(Prepared { engine, recorder, progress, started_ms, reports, orders }) => {
-                let seated = Seated { engine, recorder, lease, started_ms, progress };
+            Ok(Prepared { engine, recorder, progress, started_ms, world, reports, orders }) => {
+                let seated = Seated { engine, recorder, lease, started_ms, progress, world };
                 Ok(self.spawn(seated, First::Reports(reports), orders, face, busy, permit))
             }
             Err(error) => {
@@ -72,21 +74,27 @@ impl Shared {
         }
         let told = usize::try_from(face.told()).unwrap_or(usize::MAX);
         face.tell(events.into_iter().skip(told).collect());
+        let world = self.equipment.world_of_a_run();
         let mut reports: Vec<Input> = tail.iter().map(Tail::repair).collect();
         if needs_recovery(&engine) {
             let epoch = lease.epoch.max(engine.decider().epoch().saturating_add(1));
-            let tools = self.equipment.world.live(&engine).await;
+            let tools = world.live(&engine).await;
             reports.push(Input::RunRecovered { epoch, tools });
         }
         let command = |(input, reply)| Command { input, reply, busy: self.equipment.clock.busy() };
         let mut orders: Vec<Command> = report.map(command).into_iter().collect();
         orders.extend(requests::waiting(self, &face.run).await?);
-        Ok(Prepared { engine, recorder, progress, started_ms: listed.started_ms, reports, orders })
+        Ok(Prepared { engine, recorder, progress, started_ms: listed.started_ms, world, reports, orders })
     }
 
     /// The plan of an open call, as the stored history has it.
     pub(super) async fn plan(&self, run: &RunId, call: ToolCallId) -> Result<Option<Arc<Plan>>, Error> {
         Ok(self.load(run).await?.engine.plan(call))
+    }
+
+    /// What the run leaves to its thread, as the stored history has it.
+    pub(super) async fn thread(&self, run: &RunId) -> Result<Thread, Error> {
+        Ok(Thread::of(run, &self.load(run).await?.engine))
     }
 
     async fn load(&self, run: &RunId) -> Result<Loaded, Error> {
@@ -103,6 +111,7 @@ struct Prepared {
     recorder: Recorder,
     progress: Option<Progress>,
     started_ms: u64,
+    world: Arc<dyn World>,
     /// What the driver reports first.
     reports: Vec<Input>,
     /// What is at its desk before it begins.

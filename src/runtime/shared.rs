@@ -17,6 +17,7 @@ use super::handle::RunHandle;
 use super::ports::caught;
 use super::requests;
 use super::store::{Beginning, Claim, Filter, Lease, Listed, RequestId, Standing};
+use super::thread::Thread;
 use crate::engine::Engine;
 use crate::history::Recorder;
 use crate::machines::batch::Plan;
@@ -256,6 +257,16 @@ impl Runtime {
         self.0.plan(run, call).await
     }
 
+    /// What a run leaves to the next run of its thread: the state of the thread's scope as it is committed, and
+    /// every fact with where it was observed. A run that still goes on leaves what it has so far. Privileged: no
+    /// release holds it, so it belongs into the next spec and nowhere else. It reads and replays the run's history.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    pub async fn thread(&self, run: &RunId) -> Result<Thread, Error> {
+        self.0.thread(run).await
+    }
+
     /// The runs of the store, by the order in which they were created.
     ///
     /// # Errors
@@ -362,7 +373,8 @@ impl Shared {
         let handle = self.hold(&run);
         let face = Arc::clone(handle.face());
         let mut seat = face.seat.lock().await;
-        let seated = Seated { engine, recorder, lease, started_ms, progress: None };
+        let world = self.equipment.world_of_a_run();
+        let seated = Seated { engine, recorder, lease, started_ms, progress: None, world };
         *seat = self.spawn(seated, First::Step(step), Vec::new(), &face, busy, permit);
         drop(seat);
         Ok(handle)

@@ -1,12 +1,15 @@
 //! Spans after OpenTelemetry's semantic conventions for generative AI: `invoke_agent`, `chat` and
-//! `execute_tool`, with usage, finish reasons and `error.type`. What was written is not in them unless it was
-//! asked for.
+//! `execute_tool`, with usage, finish reasons and `error.type`; and, in the same style, `call_hook`,
+//! `perform_action` and `ask_gate`, for which there is no convention. What was written is not in them unless it
+//! was asked for.
 
 use tracing::{Span, field};
 
 use crate::engine::Ending;
 use crate::runtime::ports::{Invocation, ModelAnswer, ModelCall, ModelFailure};
-use crate::vocabulary::ids::RunId;
+use crate::vocabulary::environment::HookPoint;
+use crate::vocabulary::ids::{Ask, RunId};
+use crate::vocabulary::input::GateAnswer;
 use crate::vocabulary::tool::{ToolError, ToolOutput};
 
 /// What spans show.
@@ -72,6 +75,53 @@ impl Traces {
             span.record("gen_ai.tool.call.arguments", invocation.arguments().to_text());
         }
         span
+    }
+
+    /// The span of one question to a hook.
+    pub(crate) fn call_hook(self, plugin: &str, point: HookPoint, ask: Ask) -> Span {
+        tracing::info_span!(
+            "call_hook",
+            otel.kind = "internal",
+            portcullis.plugin = plugin,
+            portcullis.point = point.word(),
+            portcullis.ask = ask.0,
+            error.type = field::Empty,
+        )
+    }
+
+    /// The span of one scheduled action.
+    pub(crate) fn perform_action(self, plugin: &str, action: &str, ask: Ask) -> Span {
+        tracing::info_span!(
+            "perform_action",
+            otel.kind = "internal",
+            portcullis.plugin = plugin,
+            portcullis.action = action,
+            portcullis.ask = ask.0,
+            error.type = field::Empty,
+        )
+    }
+
+    /// The span of one question to a gate. A gate of the host has no plugin.
+    pub(crate) fn ask_gate(self, plugin: Option<&str>, gate: &str, ask: Ask) -> Span {
+        tracing::info_span!(
+            "ask_gate",
+            otel.kind = "internal",
+            portcullis.plugin = plugin,
+            portcullis.gate = gate,
+            portcullis.ask = ask.0,
+            portcullis.answer = field::Empty,
+            error.type = field::Empty,
+        )
+    }
+
+    /// How the code of the current span failed, by a word.
+    pub(crate) fn failed(self, word: &'static str) {
+        Span::current().record("error.type", word);
+    }
+
+    /// What a gate answered, by a word.
+    pub(crate) fn gated(self, answer: &GateAnswer) {
+        Span::current().record("portcullis.answer", answer.tag());
     }
 
     /// What a model attempt came to.

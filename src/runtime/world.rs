@@ -1,5 +1,7 @@
 //! What performs effects: the ports, or a script in their place. The driver knows nothing else of the world.
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
 
 use crate::engine::{Engine, Request};
@@ -12,6 +14,11 @@ pub(crate) trait World: Send + Sync + 'static {
 
     /// What the tools declare now.
     fn live(&self, engine: &Engine) -> BoxFuture<'static, Vec<LiveTool>>;
+
+    /// The world of one more run, where each run has its own; `None` where all share this one.
+    fn for_a_run(&self) -> Option<Arc<dyn World>> {
+        None
+    }
 
     /// What comes between a stored record and this effect of it. Only a script interrupts.
     fn before(&self, _effect: &Request) -> Vec<Interruption> {
@@ -44,6 +51,8 @@ pub(crate) trait World: Send + Sync + 'static {
 pub(crate) enum Performed {
     /// It is under way, and reports.
     Reports(BoxFuture<'static, Input>),
+    /// It is under way, and nobody waits for what comes of it.
+    Tells(BoxFuture<'static, ()>),
     /// It was handed on; who answers it comes from outside, or nobody does.
     HandedOn,
     /// It was handed on to somebody who will not answer: the run waits for its timers.

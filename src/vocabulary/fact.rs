@@ -42,6 +42,25 @@ pub struct Fact {
     /// The run that observed it, when it was an earlier one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
+    /// What it is about, as the tool reported it: kept for the thread's next run, and shown to nobody.
+    #[serde(skip)]
+    pub key: Option<String>,
+}
+
+impl Fact {
+    /// The fact as a later run of the thread may import it. `run` is the one that it was taken from; a fact that
+    /// was imported there keeps the origin that it has.
+    #[must_use]
+    pub fn carried_from(&self, run: &RunId) -> PriorFact {
+        let observed_here = || Origin { run: run.clone(), fact: self.id };
+        PriorFact {
+            origin: self.origin.clone().unwrap_or_else(observed_here),
+            call: self.call,
+            tool: self.tool.to_string(),
+            statement: self.statement.clone(),
+            key: self.key.clone(),
+        }
+    }
 }
 
 object! {

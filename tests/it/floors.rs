@@ -14,9 +14,10 @@ const FLOORS: &[(&str, u32)] = &[
     ("history", 4),
     ("testkit", 5),
     ("runtime", 6),
-    ("adapters", 7),
-    ("service", 8),
-    ("cli", 9),
+    ("plugins", 7),
+    ("adapters", 8),
+    ("service", 9),
+    ("cli", 10),
 ];
 
 /// Words that decide nothing below the runtime: clocks, threads, randomness, unordered maps, floats that

@@ -107,7 +107,8 @@ impl Facts {
         let new_key = key.is_none_or(|key| self.known.insert(key));
         self.running = Some(Digest::of("portcullis.facts.1", &[self.digest().as_bytes(), statement.as_bytes()]));
         let id = FactId(self.count().saturating_add(1));
-        let fact = Arc::new(Fact { id, call, tool: Arc::clone(tool), statement: found.statement, origin });
+        let Statement { statement, key } = found;
+        let fact = Arc::new(Fact { id, call, tool: Arc::clone(tool), statement, origin, key });
         self.observed.push(Arc::clone(&fact));
         (fact, new_statement && new_key)
     }

@@ -35,6 +35,8 @@ pub(super) enum Arrived {
     Moment(Moment),
     /// A call was given up.
     GivenUp,
+    /// Somebody was told.
+    Told,
 }
 
 /// Everything that is under way for one run. All of it is polled in the run's own task.
@@ -44,11 +46,14 @@ pub(super) struct Flight {
     timers: FuturesUnordered<BoxFuture<'static, Arrival>>,
     /// Tool calls can be given up one by one.
     calls: BTreeMap<ToolCallId, oneshot::Sender<()>>,
+    /// How many are being told something.
+    telling: usize,
 }
 
 impl Flight {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, work: FuturesUnordered::new(), timers: FuturesUnordered::new(), calls: BTreeMap::new() }
+        let (work, timers) = (FuturesUnordered::new(), FuturesUnordered::new());
+        Self { clock, work, timers, calls: BTreeMap::new(), telling: 0 }
     }
 
     /// Waits for a report of the world.
@@ -58,6 +63,26 @@ impl Flight {
             let what = Arrived::Report(report.await);
             Arrival { what, at_ms: clock.now_ms(), busy }
         }));
+    }
+
+    /// Waits until somebody was told something. Nothing comes of it.
+    pub(super) fn tell(&mut self, told: BoxFuture<'static, ()>) {
+        let (clock, busy) = (Arc::clone(&self.clock), self.clock.busy());
+        self.telling += 1;
+        self.work.push(Box::pin(async move {
+            told.await;
+            Arrival { what: Arrived::Told, at_ms: clock.now_ms(), busy }
+        }));
+    }
+
+    /// One of them was told.
+    pub(super) fn told(&mut self) {
+        self.telling = self.telling.saturating_sub(1);
+    }
+
+    /// Whether anybody is being told something.
+    pub(super) const fn is_telling(&self) -> bool {
+        self.telling > 0
     }
 
     /// Waits for what a tool call reports, until it is given up.
@@ -117,6 +142,7 @@ impl Flight {
     /// Gives up all work.
     pub(super) fn abort(&mut self) {
         self.calls.clear();
+        self.telling = 0;
         // One by one: a panic in one of them must not keep the others alive.
         std::mem::take(&mut self.work).into_iter().for_each(dropped);
         self.abort_timers();

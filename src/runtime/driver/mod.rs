@@ -44,6 +44,13 @@ pub(super) struct Equipment {
     pub(super) takes_over: bool,
 }
 
+impl Equipment {
+    /// What performs the effects of one run.
+    pub(super) fn world_of_a_run(&self) -> Arc<dyn World> {
+        self.world.for_a_run().unwrap_or_else(|| Arc::clone(&self.world))
+    }
+}
+
 /// One run while it is driven.
 pub(super) struct Driver {
     equipment: Equipment,
@@ -84,6 +91,8 @@ pub(super) struct Seated {
     pub(super) lease: Lease,
     pub(super) started_ms: u64,
     pub(super) progress: Option<Progress>,
+    /// What performs its effects.
+    pub(super) world: Arc<dyn World>,
 }
 
 impl Driver {
@@ -95,7 +104,8 @@ impl Driver {
         permit: Option<OwnedSemaphorePermit>,
     ) -> Self {
         let flight = Flight::new(Arc::clone(&equipment.clock));
-        let Seated { engine, recorder, lease, started_ms, progress } = run;
+        let Seated { engine, recorder, lease, started_ms, progress, world } = run;
+        let equipment = Equipment { world, ..equipment };
         let queue = VecDeque::new();
         Self {
             equipment,
@@ -237,7 +247,8 @@ impl Driver {
             drop(busy);
             return Next::Arrival(arrival);
         }
-        let ended = self.engine.ending().is_some();
+        // Whoever is told of the end is told, also when nobody looks at the run any more.
+        let ended = self.engine.ending().is_some() && !self.flight.is_telling();
         // Polled once before the hold is let go, so that every new wait is known to the clock by then.
         let mut busy = Some(busy);
         let mut arrivals = std::pin::pin!(self.flight.next());
@@ -283,6 +294,10 @@ impl Driver {
                 None => Ok(None),
             },
             Arrived::GivenUp => Ok(None),
+            Arrived::Told => {
+                self.flight.told();
+                Ok(None)
+            }
         }
     }
 
@@ -430,7 +445,11 @@ impl Driver {
             Effect::StartTimer { kind, of, due_ms } => self.flight.timer(*kind, of, self.wall(*due_ms)),
             Effect::DispatchTools { calls } => self.enqueue(Input::ToolsDispatched { calls: calls.clone() }),
             Effect::AbortInFlight if self.equipment.world.gives_up() => self.flight.abort(),
-            Effect::Publish { .. } => self.show_end(),
+            Effect::Publish { .. } => {
+                self.show_end();
+                // It takes no place among the runs that are driven any more, however long its hooks take.
+                self.permit = None;
+            }
             Effect::ResolveEnvironment
             | Effect::CallModel { .. }
             | Effect::AskGate { .. }
@@ -452,6 +471,7 @@ impl Driver {
                     self.flight.report(report);
                 }
             }
+            Performed::Tells(told) => self.flight.tell(told),
             Performed::HandedOn => {}
             Performed::Unheard => self.unheard = true,
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
+use super::Snapshot;
 use crate::machines::batch::Plan;
 use crate::machines::release::Citation;
 use crate::vocabulary::ids::{Ask, RunId, ToolCallId};
@@ -28,6 +29,15 @@ pub struct GateQuestion {
     pub gate: String,
     /// What it stands before.
     pub about: GateAbout,
+    pub(crate) state: Snapshot,
+}
+
+impl GateQuestion {
+    /// The shared state as it is committed.
+    #[must_use]
+    pub const fn state(&self) -> &Snapshot {
+        &self.state
+    }
 }
 
 /// What a gate is asked about.

@@ -10,9 +10,11 @@
 //!
 //! [`ToolError::Execution`]: crate::vocabulary::tool::ToolError::Execution
 
+mod asking;
 mod gates;
 mod judge;
 mod model;
+mod snapshot;
 mod tools;
 mod toolset;
 mod world;
@@ -20,6 +22,7 @@ mod world;
 pub use gates::{GateAbout, GateFailure, GateQuestion, Gates};
 pub use judge::{Judge, JudgeQuestion, Judgement};
 pub use model::{Model, ModelAnswer, ModelCall, ModelFailure};
+pub use snapshot::Snapshot;
 pub use tools::{Invocation, Tools};
 pub use toolset::Toolset;
 
@@ -27,7 +30,10 @@ pub(crate) use gates::AnyGates;
 pub(crate) use judge::AnyJudge;
 pub(crate) use model::AnyModel;
 pub(crate) use tools::AnyTools;
+pub(crate) use toolset::typed;
 pub(crate) use world::Ports;
+
+use world::cited;
 
 use std::any::Any;
 use std::future::Future;

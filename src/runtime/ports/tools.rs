@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
 
+use super::Snapshot;
 use crate::machines::batch::Plan;
 use crate::vocabulary::environment::Environment;
 use crate::vocabulary::failure::ResolutionError;
@@ -60,6 +61,7 @@ pub struct Invocation {
     /// The idempotency key: the same for every attempt, whatever crashed in between.
     pub operation_id: OperationId,
     pub(crate) plan: Arc<Plan>,
+    pub(crate) state: Snapshot,
 }
 
 impl Invocation {
@@ -73,6 +75,12 @@ impl Invocation {
     #[must_use]
     pub fn arguments(&self) -> &Json {
         &self.plan.arguments
+    }
+
+    /// The state that the run's plugins share, as it was committed when the call was entered.
+    #[must_use]
+    pub const fn state(&self) -> &Snapshot {
+        &self.state
     }
 
     /// The arguments as a type of yours.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
@@ -27,7 +28,19 @@ struct Entry {
     function: Function,
 }
 
-type Function = Box<dyn Fn(Invocation) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync>;
+type Function = Arc<dyn Fn(Invocation) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync>;
+
+/// A function whose arguments come as a type of its own.
+pub(crate) fn typed<A, F>(function: impl Fn(A, Invocation) -> F + Send + Sync + 'static) -> Function
+where
+    A: DeserializeOwned,
+    F: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
+{
+    Arc::new(move |invocation| match invocation.typed::<A>() {
+        Ok(arguments) => Box::pin(function(arguments, invocation)),
+        Err(error) => Box::pin(std::future::ready(Err(error))),
+    })
+}
 
 impl Toolset {
     /// No tools.
@@ -44,13 +57,7 @@ impl Toolset {
         A: DeserializeOwned,
         F: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
     {
-        self.add(
-            spec,
-            Box::new(move |invocation| match invocation.typed::<A>() {
-                Ok(arguments) => Box::pin(function(arguments, invocation)),
-                Err(error) => Box::pin(std::future::ready(Err(error))),
-            }),
-        )
+        self.add(spec, typed(function))
     }
 
     fn add(mut self, spec: ToolSpec, function: Function) -> Self {

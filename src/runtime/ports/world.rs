@@ -6,26 +6,30 @@ use futures_util::future::BoxFuture;
 use tracing::Instrument;
 
 use super::{
-    AnyGates, AnyJudge, AnyModel, AnyTools, GateAbout, GateQuestion, Invocation, JudgeQuestion, ModelAnswer, ModelCall,
-    ModelFailure, caught,
+    AnyGates, AnyJudge, AnyModel, AnyTools, Invocation, JudgeQuestion, ModelAnswer, ModelCall, ModelFailure, Snapshot,
+    asking, caught,
 };
 use crate::engine::{Engine, Request};
 use crate::machines::release::{Candidate, Citation};
+use crate::runtime::plugins::Company;
 use crate::runtime::trace::Traces;
 use crate::runtime::world::{Performed, World};
 use crate::vocabulary::digest::Digest;
-use crate::vocabulary::effect::{Effect, GateSubject};
-use crate::vocabulary::ids::{Ask, JudgeCallId, ModelCallId, OperationId, ToolCallId};
+use crate::vocabulary::effect::Effect;
+use crate::vocabulary::environment::HookPoint;
+use crate::vocabulary::ids::{JudgeCallId, ModelCallId, OperationId, ToolCallId};
 use crate::vocabulary::input::{Input, LiveTool};
 use crate::vocabulary::llm;
 use crate::vocabulary::tool::ToolError;
 
 /// The ports of one runtime.
+#[derive(Clone)]
 pub(crate) struct Ports {
     pub(crate) model: Arc<dyn AnyModel>,
     pub(crate) tools: Arc<dyn AnyTools>,
     pub(crate) judge: Option<Arc<dyn AnyJudge>>,
     pub(crate) gates: Option<Arc<dyn AnyGates>>,
+    pub(crate) plugins: Company,
     pub(crate) traces: Traces,
 }
 
@@ -37,8 +41,11 @@ impl World for Ports {
             Effect::AskGate { ask, gate, about } => self.ask_gate(engine, *ask, gate, about),
             Effect::InvokeTool { call, attempt, operation_id } => self.invoke(engine, *call, *attempt, operation_id),
             Effect::JudgeSemantics { call, attempt, draft } => self.judge(engine, *call, *attempt, *draft),
-            Effect::CallHook { plugin, .. } => Some(reports(crash(format!("nobody runs the hook of {plugin:?}")))),
-            Effect::PerformAction { action, .. } => Some(reports(crash(format!("nobody performs {action:?}")))),
+            Effect::CallHook { ask, point: HookPoint::RunEnd, plugin } => {
+                return self.tell_hook(engine, *ask, plugin).map_or(Performed::HandedOn, Performed::Tells);
+            }
+            Effect::CallHook { ask, point, plugin } => self.call_hook(engine, *ask, *point, plugin),
+            Effect::PerformAction { ask, plugin, .. } => self.perform_action(engine, *ask, plugin),
             Effect::AdmitNested { nested } => Some(reports(crash(format!("nobody runs the nested call {nested}")))),
             Effect::StartTimer { .. }
             | Effect::DispatchTools { .. }
@@ -53,19 +60,31 @@ impl World for Ports {
         )
     }
 
-    fn live(&self, _engine: &Engine) -> BoxFuture<'static, Vec<LiveTool>> {
+    fn live(&self, engine: &Engine) -> BoxFuture<'static, Vec<LiveTool>> {
         let tools = Arc::clone(&self.tools);
+        let owned = asking::tools_of_plugins(engine);
+        let of_plugins = self.plugins.cast(engine).map(|cast| cast.live(&owned)).unwrap_or_default();
         // Tools that cannot say what they are declare nothing, so nothing is entered again.
-        Box::pin(async move { caught(tools.live()).await.unwrap_or_default() })
+        Box::pin(async move {
+            let mut live = caught(tools.live()).await.unwrap_or_default();
+            live.retain(|tool| !owned.iter().any(|(_, name)| *name == tool.name));
+            live.extend(of_plugins);
+            live
+        })
+    }
+
+    fn for_a_run(&self) -> Option<Arc<dyn World>> {
+        Some(Arc::new(Self { plugins: self.plugins.anew(), ..self.clone() }))
     }
 }
 
 impl Ports {
     fn resolve(&self, engine: &Engine) -> Option<BoxFuture<'static, Input>> {
         let spec = engine.spec()?.clone();
-        let tools = Arc::clone(&self.tools);
+        let (tools, plugins) = (Arc::clone(&self.tools), self.plugins.clone());
         Some(Box::pin(async move {
-            match caught(tools.resolve(spec)).await {
+            let resolved = caught(tools.resolve(spec.clone())).await;
+            match resolved.map(|host| host.and_then(|host| plugins.merge(&spec, host))) {
                 Ok(Ok(environment)) => Input::EnvironmentResolved { environment: Box::new(environment) },
                 Ok(Err(error)) => Input::ResolutionFailed { error },
                 Err(panic) => crash(panicked("resolution", &panic)),
@@ -113,11 +132,22 @@ impl Ports {
         operation_id: &OperationId,
     ) -> Option<BoxFuture<'static, Input>> {
         let (run, operation_id) = (engine.run_id()?.clone(), operation_id.clone());
-        let invocation = Invocation { run, call, attempt, operation_id, plan: engine.plan(call)? };
+        let state = Snapshot::new(engine.shared_state());
+        let invocation = Invocation { run, call, attempt, operation_id, plan: engine.plan(call)?, state };
+        let name = invocation.tool().name.clone();
+        let owner = asking::owner(engine, |capability| capability.tools.contains(&name));
+        let of_plugin = owner.map(|plugin| self.plugins.cast(engine).and_then(|cast| cast.tool(plugin, &name)));
         let (span, traces) = (self.traces.execute_tool(&invocation), self.traces);
         let tools = Arc::clone(&self.tools);
         let report = async move {
-            let returned = caught(tools.invoke(invocation)).await;
+            let returned = match of_plugin {
+                None => caught(tools.invoke(invocation)).await,
+                Some(Ok(function)) => caught(async move { function(invocation).await }).await,
+                Some(Err(reason)) => {
+                    tracing::error!(tool = name, reason, "a tool of a plugin is not there");
+                    Ok(Err(ToolError::Unknown { message: reason }))
+                }
+            };
             traces.returned(&returned);
             match returned {
                 Ok(Ok(output)) => Input::ToolCompleted { call, attempt, output },
@@ -169,44 +199,10 @@ impl Ports {
             }
         }))
     }
-
-    fn ask_gate(
-        &self,
-        engine: &Engine,
-        ask: Ask,
-        gate: &str,
-        about: &GateSubject,
-    ) -> Option<BoxFuture<'static, Input>> {
-        let Some(gates) = self.gates.clone() else {
-            return Some(reports(Input::GateFailed { ask }));
-        };
-        let about = match about {
-            GateSubject::Tool { call } => GateAbout::Tool { call: *call, plan: engine.plan(*call)? },
-            GateSubject::Release { .. } => {
-                let candidate = engine.evidence()?;
-                GateAbout::Release {
-                    statement: candidate.conclusion().statement.clone(),
-                    data: candidate.draft().data.clone(),
-                    citations: cited(engine, candidate),
-                }
-            }
-        };
-        let question = GateQuestion { run: engine.run_id()?.clone(), ask, gate: gate.to_owned(), about };
-        Some(Box::pin(async move {
-            match caught(gates.ask(question)).await {
-                Ok(Ok(answer)) => Input::GateAnswered { ask, answer },
-                Ok(Err(_)) => Input::GateFailed { ask },
-                Err(panic) => {
-                    panicked("a gate", &panic);
-                    Input::GateFailed { ask }
-                }
-            }
-        }))
-    }
 }
 
 /// The facts that a draft cites, with the words it quotes from them.
-fn cited(engine: &Engine, candidate: &Candidate) -> Vec<Citation> {
+pub(super) fn cited(engine: &Engine, candidate: &Candidate) -> Vec<Citation> {
     let facts = engine.facts();
     let draft = candidate.draft();
     let fact = |id: &String| facts.iter().find(|fact| fact.id.to_string() == *id);

@@ -3,6 +3,7 @@
 mod attacks;
 mod handles;
 mod parking;
+mod plugins;
 mod ports;
 mod races;
 mod recovery;

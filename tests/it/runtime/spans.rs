@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
-use portcullis::runtime::{Traces, VirtualClock};
+use portcullis::runtime::{Builder, Traces, VirtualClock};
 use portcullis::vocabulary::llm::{self, Usage};
+use portcullis::vocabulary::spec::Spec;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Subscriber};
@@ -29,6 +30,15 @@ impl Visit for Writer<'_> {
 }
 
 fn spans(traces: Traces, answers: Vec<super::Answer>) -> Vec<(&'static str, Fields)> {
+    spans_of(traces, answers, spec(), |builder| builder)
+}
+
+fn spans_of(
+    traces: Traces,
+    answers: Vec<super::Answer>,
+    spec: Spec,
+    build: impl FnOnce(Builder) -> Builder,
+) -> Vec<(&'static str, Fields)> {
     let keeper = Keeper::default();
     let subscriber =
         tracing_subscriber::layer::SubscriberExt::with(tracing_subscriber::registry(), Layer(keeper.clone()));
@@ -37,8 +47,8 @@ fn spans(traces: Traces, answers: Vec<super::Answer>) -> Vec<(&'static str, Fiel
             let clock = VirtualClock::default();
             let model = Talker::new(&clock, answers);
             let builder = runtime(&clock, MemoryStore::new(), model, Workshop::new(&clock, 5));
-            let runtime = builder.traces(traces).build().unwrap();
-            let run = runtime.start_as("r".parse().unwrap(), spec()).await.unwrap();
+            let runtime = build(builder.traces(traces)).build().unwrap();
+            let run = runtime.start_as("r".parse().unwrap(), spec).await.unwrap();
             ended(&run).await;
             run.delivered("yes").await.unwrap();
         });
@@ -117,4 +127,43 @@ fn content_is_shown_only_when_it_was_asked_for() {
         chat["gen_ai.input.messages"].contains("fact of t1.0") && chat["gen_ai.output.messages"].contains("conclusion")
     );
     assert_eq!(of(&spans, "execute_tool")[0]["gen_ai.tool.call.arguments"], r#"{\"n\":0}"#);
+}
+
+#[test]
+fn plugins_have_spans_too_and_one_that_fails_is_named_with_its_reason() {
+    use portcullis::runtime::plugins::{Contributions, HookAnswer, HookFailure};
+    use portcullis::runtime::ports::GateFailure;
+    use portcullis::vocabulary::environment::HookPoint::{BeforeRelease, RoundStart, RunEnd};
+    use portcullis::vocabulary::input::{GateAnswer, StagedCommand};
+    use portcullis::vocabulary::json::Json;
+
+    let act = || StagedCommand::Schedule { action: "test.act".to_owned(), payload: Json::Null };
+    let plugin = super::plugins::plugin("p", move || {
+        Contributions::new()
+            .hook(RoundStart, move |_| async move { Ok(HookAnswer::nothing().staging([act()])) })
+            .action("test.act", |_| async { Ok(HookAnswer::nothing()) })
+            .tool_gate("test.open", ["look"], |_| async { Ok(GateAnswer::Allow) })
+            .tool_gate("test.shut", ["act"], |_| async { Err(GateFailure("no key".to_owned())) })
+            .hook(BeforeRelease, |_| async { Err(HookFailure("no idea".to_owned())) })
+            .hook(RunEnd, |_| async { panic!("no ink") })
+    });
+    let answers = vec![(1, Ok(asks(&["look", "act"])))];
+    let spans = spans_of(Traces::Outline, answers, super::plugins::with(&[("p", "null")]), |b| b.plugin(plugin));
+    let hooks: Vec<_> = of(&spans, "call_hook")
+        .iter()
+        .map(|hook| (hook["portcullis.point"].clone(), hook.get("error.type").cloned()))
+        .collect();
+    let ok = |point: &str| (point.to_owned(), None);
+    let failed = |point: &str, how: &str| (point.to_owned(), Some(how.to_owned()));
+    let expected =
+        [ok("round_start"), ok("round_start"), failed("before_release", "failure"), failed("run_end", "panic")];
+    assert_eq!(hooks, expected);
+    assert_eq!(of(&spans, "perform_action")[0]["portcullis.action"], "test.act");
+    let gates = of(&spans, "ask_gate");
+    assert_eq!((gates[0]["portcullis.gate"].as_str(), gates[0]["portcullis.answer"].as_str()), ("test.open", "allow"));
+    assert_eq!((gates[1]["portcullis.plugin"].as_str(), gates[1]["error.type"].as_str()), ("p", "failure"));
+    let told = format!("{:?}", of(&spans, "event"));
+    for reason in ["no key", "no idea", "no ink"] {
+        assert!(told.contains(reason), "{reason}: {told}");
+    }
 }
