@@ -109,6 +109,7 @@ impl Core {
 
     /// It is not known what the call did: from now on a repetition needs a person (SPEC 7.6).
     pub(crate) fn interrupt_call(&mut self, id: ToolCallId, out: &mut Outbox) {
+        self.close_nested(id, out);
         if let Some(plan) = self.plan_of(id) {
             self.tools.unknowns.note(plan.digest);
         }
@@ -135,9 +136,9 @@ impl Core {
             | Effect::PerformAction { .. }
             | Effect::DispatchTools { .. }
             | Effect::InvokeTool { .. }
+            | Effect::AdmitNested { .. }
             | Effect::JudgeSemantics { .. } => true,
             Effect::StartTimer { .. }
-            | Effect::AdmitNested { .. }
             | Effect::DenyNested { .. }
             | Effect::AwaitDecision { .. }
             | Effect::ReconcileTool { .. }

@@ -6,12 +6,14 @@
 
 mod calls;
 mod ending;
+mod nested;
 mod wire;
 
 use std::collections::BTreeSet;
 
 use calls::Calls;
 use ending::End;
+use nested::Nested;
 use wire::{integer, list, member, word};
 
 use crate::vocabulary::json::Json;
@@ -40,6 +42,8 @@ words! {
         DispatchedFirst = "dispatched_first",
         /// 13.I8: a call that is indeterminate or closed is not entered again.
         NeverAgain = "never_again",
+        /// 7.P5: a nested call is asked for by a call that runs, let through once, and over with that call.
+        NestedInside = "nested_inside",
         /// 13.I12: one release value, and none before the end.
         OneRelease = "one_release",
     }
@@ -66,6 +70,7 @@ pub struct Audit {
     facts: u64,
     signals: BTreeSet<String>,
     calls: Calls,
+    nested: Nested,
     end: Option<End>,
 }
 
@@ -156,6 +161,7 @@ impl Audit {
             self.calls.signal(record, signal)?;
         }
         self.calls.effects(record)?;
+        self.nested.record(record)?;
         self.check_limits(record)?;
         match &self.end {
             Some(end) => end.stays(record),

@@ -13,6 +13,7 @@
 mod gates;
 mod judge;
 mod model;
+mod nested;
 mod tools;
 mod toolset;
 mod world;
@@ -20,12 +21,14 @@ mod world;
 pub use gates::{GateAbout, GateFailure, GateQuestion, Gates};
 pub use judge::{Judge, JudgeQuestion, Judgement};
 pub use model::{Model, ModelAnswer, ModelCall, ModelFailure};
+pub use nested::{Admitted, Denied, Nested, TooLate};
 pub use tools::{Invocation, Tools};
 pub use toolset::Toolset;
 
 pub(crate) use gates::AnyGates;
 pub(crate) use judge::AnyJudge;
 pub(crate) use model::AnyModel;
+pub(crate) use nested::{Line, Reply, Wanted, Wish, Wished};
 pub(crate) use tools::AnyTools;
 pub(crate) use world::Ports;
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
 
+use super::nested::{Line, Nested};
 use crate::machines::batch::Plan;
 use crate::vocabulary::environment::Environment;
 use crate::vocabulary::failure::ResolutionError;
@@ -60,6 +61,7 @@ pub struct Invocation {
     /// The idempotency key: the same for every attempt, whatever crashed in between.
     pub operation_id: OperationId,
     pub(crate) plan: Arc<Plan>,
+    pub(crate) line: Line,
 }
 
 impl Invocation {
@@ -73,6 +75,12 @@ impl Invocation {
     #[must_use]
     pub fn arguments(&self) -> &Json {
         &self.plan.arguments
+    }
+
+    /// What the tool asks its run with before it makes a call of its own. Every copy is the same.
+    #[must_use]
+    pub fn nested(&self) -> Nested {
+        Nested { parent: self.call, attempt: self.attempt, line: self.line.clone() }
     }
 
     /// The arguments as a type of yours.

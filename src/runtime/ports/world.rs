@@ -6,8 +6,8 @@ use futures_util::future::BoxFuture;
 use tracing::Instrument;
 
 use super::{
-    AnyGates, AnyJudge, AnyModel, AnyTools, GateAbout, GateQuestion, Invocation, JudgeQuestion, ModelAnswer, ModelCall,
-    ModelFailure, caught,
+    AnyGates, AnyJudge, AnyModel, AnyTools, GateAbout, GateQuestion, Invocation, JudgeQuestion, Line, ModelAnswer,
+    ModelCall, ModelFailure, caught,
 };
 use crate::engine::{Engine, Request};
 use crate::machines::release::{Candidate, Citation};
@@ -30,18 +30,20 @@ pub(crate) struct Ports {
 }
 
 impl World for Ports {
-    fn perform(&self, engine: &Engine, effect: &Request) -> Performed {
+    fn perform(&self, engine: &Engine, effect: &Request, line: &Line) -> Performed {
         let report = match effect {
             Effect::ResolveEnvironment => self.resolve(engine),
             Effect::CallModel { call, attempt, .. } => self.call_model(engine, *call, *attempt),
             Effect::AskGate { ask, gate, about } => self.ask_gate(engine, *ask, gate, about),
-            Effect::InvokeTool { call, attempt, operation_id } => self.invoke(engine, *call, *attempt, operation_id),
+            Effect::InvokeTool { call, attempt, operation_id } => {
+                self.invoke(engine, *call, *attempt, operation_id, line)
+            }
             Effect::JudgeSemantics { call, attempt, draft } => self.judge(engine, *call, *attempt, *draft),
             Effect::CallHook { plugin, .. } => Some(reports(crash(format!("nobody runs the hook of {plugin:?}")))),
             Effect::PerformAction { action, .. } => Some(reports(crash(format!("nobody performs {action:?}")))),
-            Effect::AdmitNested { nested } => Some(reports(crash(format!("nobody runs the nested call {nested}")))),
             Effect::StartTimer { .. }
             | Effect::DispatchTools { .. }
+            | Effect::AdmitNested { .. }
             | Effect::DenyNested { .. }
             | Effect::AwaitDecision { .. }
             | Effect::ReconcileTool { .. }
@@ -111,9 +113,11 @@ impl Ports {
         call: ToolCallId,
         attempt: u32,
         operation_id: &OperationId,
+        line: &Line,
     ) -> Option<BoxFuture<'static, Input>> {
         let (run, operation_id) = (engine.run_id()?.clone(), operation_id.clone());
-        let invocation = Invocation { run, call, attempt, operation_id, plan: engine.plan(call)? };
+        let (plan, line) = (engine.plan(call)?, line.clone());
+        let invocation = Invocation { run, call, attempt, operation_id, plan, line };
         let (span, traces) = (self.traces.execute_tool(&invocation), self.traces);
         let tools = Arc::clone(&self.tools);
         let report = async move {
@@ -182,6 +186,10 @@ impl Ports {
         };
         let about = match about {
             GateSubject::Tool { call } => GateAbout::Tool { call: *call, plan: engine.plan(*call)? },
+            GateSubject::Nested { nested } => {
+                let plan = engine.nested(*nested)?.plan.clone()?;
+                GateAbout::Nested { nested: *nested, plan }
+            }
             GateSubject::Release { .. } => {
                 let candidate = engine.evidence()?;
                 GateAbout::Release {
