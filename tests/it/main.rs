@@ -29,6 +29,8 @@ mod forgery;
 mod golden;
 mod machines;
 #[cfg(feature = "testkit")]
+mod nested;
+#[cfg(feature = "testkit")]
 mod play;
 #[cfg(feature = "testkit")]
 mod properties;

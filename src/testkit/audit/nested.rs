@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::wire::{integer, word};
+use super::wire::{integer, member, word};
 use super::{Breach, Record, Rule};
 use crate::vocabulary::json::Json;
 
@@ -26,6 +26,13 @@ impl Nested {
             "nested_completed" => {
                 let admitted = self.admitted.remove(word(record.input, "nested"));
                 record.require(admitted, Rule::NestedInside, "completed without being admitted")?;
+            }
+            // A completion that came too late is taken where it would have been accepted.
+            "deadline_elapsed" => {
+                let late = member(record.input, "displaced").filter(|late| word(late, "type") == "nested_completed");
+                if let Some(late) = late {
+                    self.admitted.remove(word(late, "nested"));
+                }
             }
             _ => {}
         }
