@@ -51,7 +51,9 @@ pub(crate) fn of_call(error: &Error) -> HostError {
             Trouble::UnknownRun(_) => HostError::NotFound,
             Trouble::Refused(_) | Trouble::RefusedThere { .. } | Trouble::Driven { .. } => HostError::Conflict,
             Trouble::Stopped(_) | Trouble::Unanswered(_) => HostError::Unavailable,
-            Trouble::Damaged { .. } | Trouble::Diverged { .. } | Trouble::Unequipped(_) => HostError::Internal,
+            Trouble::Damaged { .. } | Trouble::Diverged { .. } | Trouble::Unequipped(_) | Trouble::PluginTwice(_) => {
+                HostError::Internal
+            }
         },
         Error::Commit(StoreError::RunExists { .. }) => HostError::Conflict,
         Error::Commit(_) => HostError::Unrecorded,

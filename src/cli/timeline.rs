@@ -118,9 +118,14 @@ impl Timeline {
                 format!("question {} is answered: {}", ask.0, staged(commands.len(), context.is_some()))
             }
             Input::HookFailed { ask } => format!("question {} fails", ask.0),
-            Input::NestedCallRequested { .. } | Input::NestedCompleted { .. } | Input::TailRepaired { .. } => {
-                input.tag().to_owned()
+            Input::NestedCallRequested { parent, nested, tool: Some(tool), .. } => {
+                format!("{} wants to call {}: {nested}", self.called(*parent), tool_name(tool, engine))
             }
+            Input::NestedCallRequested { parent, nested, tool: None, .. } => {
+                format!("{} wants to ask a model: {nested}", self.called(*parent))
+            }
+            Input::NestedCompleted { nested, .. } => format!("nested call {nested} is over"),
+            Input::TailRepaired { .. } => input.tag().to_owned(),
         }
     }
 
@@ -132,6 +137,7 @@ impl Timeline {
             Signal::ModelReplaced { model, .. } => format!("fallback model {model} takes over"),
             Signal::CallClosed { call, code: Some(code) } => format!("{}: {code}", self.called(*call)),
             Signal::CallIndeterminate { call } => format!("nobody knows what {} did", self.called(*call)),
+            Signal::NestedLost { nested } => format!("nobody knows what nested call {nested} did"),
             Signal::FactsObserved { count: 0, call, .. } => format!("no facts from {}", self.called(*call)),
             Signal::FactsObserved { call, first, count, new } => {
                 let last = crate::vocabulary::ids::FactId(first.0.saturating_add(count.saturating_sub(1)));
@@ -190,6 +196,11 @@ impl Timeline {
             Effect::AskGate { ask, gate, about: GateSubject::Release { .. } } => {
                 format!("gate question {}: {}, about the release", ask.0, name(gate))
             }
+            Effect::AskGate { ask, gate, about: GateSubject::Nested { nested } } => {
+                format!("gate question {}: {}, about nested call {nested}", ask.0, name(gate))
+            }
+            Effect::AdmitNested { nested } => format!("nested call {nested} may begin"),
+            Effect::DenyNested { nested, code } => format!("nested call {nested}: {code}"),
             Effect::AwaitDecision { ticket, call } => {
                 format!("a person must decide on {}: ticket {ticket}", self.called(*call))
             }
@@ -208,8 +219,6 @@ impl Timeline {
             | Effect::StartTimer { .. }
             | Effect::DispatchTools { .. }
             | Effect::InvokeTool { .. }
-            | Effect::AdmitNested { .. }
-            | Effect::DenyNested { .. }
             | Effect::JudgeSemantics { .. }
             | Effect::AbortInFlight
             | Effect::Publish { .. } => return None,

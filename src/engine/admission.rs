@@ -3,8 +3,8 @@
 use super::core::Core;
 use super::form;
 use crate::machines::batch::{Waits, call};
-use crate::machines::{inference, release, run};
-use crate::vocabulary::ids::{Ask, ModelCallId, Ticket, ToolCallId};
+use crate::machines::{inference, nested, release, run};
+use crate::vocabulary::ids::{Ask, ModelCallId, NestedCallId, Ticket, ToolCallId};
 use crate::vocabulary::input::Input;
 use crate::vocabulary::refusal::RefusalKind;
 
@@ -88,7 +88,11 @@ impl Core {
                 Some(open) => require(open == *ask, Stale, "consultation"),
                 None => object(Unexpected, "consultation"),
             },
-            Input::NestedCallRequested { .. } | Input::NestedCompleted { .. } => object(Unexpected, "engine"),
+            Input::NestedCallRequested { parent, attempt, nested, .. } => {
+                self.admit_tool_report(*parent, *attempt)?;
+                require(nested.index == self.tools.nested.requested(*parent), Stale, "nested_call")
+            }
+            Input::NestedCompleted { nested, .. } => self.admit_nested_completion(*nested),
         }
     }
 
@@ -177,12 +181,25 @@ impl Core {
         }
     }
 
+    /// A nested call completes once it is admitted. One that is over, or that nobody asked for, fits nothing.
+    fn admit_nested_completion(&self, id: NestedCallId) -> Admission {
+        match self.tools.nested.get(id).map(|open| &open.phase) {
+            Some(nested::State::Admitted) => Ok(()),
+            Some(nested::State::Requested | nested::State::Asking { .. }) => object(Unexpected, "nested_call"),
+            Some(
+                nested::State::Completed | nested::State::Denied { .. } | nested::State::Dropped | nested::State::Lost,
+            )
+            | None => object(Stale, "nested_call"),
+        }
+    }
+
     fn admit_gate(&self, ask: Ask) -> Admission {
         let in_batch = self.tools.batch.as_ref().is_some_and(|batch| batch.asking(ask).is_some());
-        if in_batch || self.release_ask() == Some(ask) {
+        if in_batch || self.tools.nested.asking(ask).is_some() || self.release_ask() == Some(ask) {
             return Ok(());
         }
-        let asked = self.tools.batch.as_ref().is_some_and(|batch| batch.waits() == Waits::Gates);
+        let batch_asks = self.tools.batch.as_ref().is_some_and(|batch| batch.waits() == Waits::Gates);
+        let asked = batch_asks || self.tools.nested.any_asks();
         object(if asked || self.release_ask().is_some() { Stale } else { Unexpected }, "gate")
     }
 

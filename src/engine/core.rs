@@ -13,6 +13,7 @@ use crate::machines::collection::{self, Facts};
 use crate::machines::consultation;
 use crate::machines::inference;
 use crate::machines::ledger::Ledger;
+use crate::machines::nested::{self, NestedCalls};
 use crate::machines::release::{self, Release};
 use crate::machines::run;
 use crate::machines::schema::Schema;
@@ -39,6 +40,7 @@ pub(crate) struct Charter {
 pub(crate) struct Tools {
     pub(crate) toolbox: Option<Arc<Toolbox>>,
     pub(crate) batch: Option<Batch>,
+    pub(crate) nested: NestedCalls,
     pub(crate) rounds: u32,
     pub(crate) unknowns: Unknowns,
     pub(crate) scopes: BTreeSet<Digest>,
@@ -165,6 +167,8 @@ pub(crate) struct StateView<'a> {
     inference: &'a inference::State,
     #[serde(skip_serializing_if = "Option::is_none")]
     batch: Option<&'a Batch>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nested: Option<nested::View<'a>>,
     collection: &'a collection::State,
     release: &'a release::State,
     clock: &'a Clock,
@@ -208,6 +212,7 @@ impl Core {
             run: &self.run,
             inference: &self.inference,
             batch: self.tools.batch.as_ref(),
+            nested: self.tools.nested.view(),
             collection: &self.collection,
             release: &self.release,
             clock: &self.clock,

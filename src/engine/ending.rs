@@ -30,6 +30,7 @@ impl Core {
         let in_flight = cause.interrupts() && self.has_work_in_flight();
         // Before the batch is closed: what that gives back would clear the mark that the cause has met.
         let cause = self.weigh(cause, out);
+        self.drop_held(out);
         self.close_batch(out);
         if matches!(cause, Cause::Budget)
             && let Some(next) = accept::<Collection>(&self.collection, &collection::Event::BudgetExhausted)
@@ -109,6 +110,7 @@ impl Core {
 
     /// It is not known what the call did: from now on a repetition needs a person (SPEC 7.6).
     pub(crate) fn interrupt_call(&mut self, id: ToolCallId, out: &mut Outbox) {
+        self.close_nested(id, out);
         if let Some(plan) = self.plan_of(id) {
             self.tools.unknowns.note(plan.digest);
         }
@@ -135,9 +137,9 @@ impl Core {
             | Effect::PerformAction { .. }
             | Effect::DispatchTools { .. }
             | Effect::InvokeTool { .. }
+            | Effect::AdmitNested { .. }
             | Effect::JudgeSemantics { .. } => true,
             Effect::StartTimer { .. }
-            | Effect::AdmitNested { .. }
             | Effect::DenyNested { .. }
             | Effect::AwaitDecision { .. }
             | Effect::ReconcileTool { .. }

@@ -2,7 +2,9 @@
 
 use super::admission::{Admission, Objection};
 use super::stepping::check_start;
-use crate::vocabulary::input::{Decision, GateAnswer, Input, Reconciliation, StagedCommand};
+use crate::machines::nested::NESTED_MAX;
+use crate::vocabulary::ids::{NestedCallId, ToolCallId};
+use crate::vocabulary::input::{Decision, GateAnswer, Input, NestedKind, Reconciliation, StagedCommand};
 use crate::vocabulary::json::{DEPTH_MAX, Json};
 use crate::vocabulary::llm::{Content, ToolRequest};
 use crate::vocabulary::refusal::RefusalKind;
@@ -48,11 +50,14 @@ pub(crate) fn check(limits: &Limits, input: &Input) -> Admission {
         Input::EnvironmentResolved { environment } => check_written(limits, environment).or_else(malformed),
         Input::ModelFailed { error, .. } | Input::SemanticsFailed { error, .. } => check_text(limits, error.message()),
         Input::ToolFailed { error, .. } => check_text(limits, error.message()),
+        Input::NestedCallRequested { parent, nested, kind, tool, arguments, .. } => {
+            check_nested(*parent, *nested)?;
+            check_wanted(limits, *kind, tool.as_deref(), arguments.as_ref())
+        }
         Input::ResolutionFailed { .. }
         | Input::BackoffElapsed { .. }
         | Input::ToolsDispatched { .. }
         | Input::ToolTimedOut { .. }
-        | Input::NestedCallRequested { .. }
         | Input::NestedCompleted { .. }
         | Input::GateFailed { .. }
         | Input::HookFailed { .. }
@@ -92,6 +97,38 @@ fn check_output(limits: &Limits, output: &ToolOutput) -> Admission {
             check_commands(limits, commands)
         }
         ToolOutput::Error { .. } => Ok(()),
+    }
+}
+
+/// A nested call belongs to its parent, and no parent has too many.
+fn check_nested(parent: ToolCallId, nested: NestedCallId) -> Admission {
+    if nested.parent != parent {
+        return malformed(format!("{nested} is no call of {parent}"));
+    }
+    if nested.index >= NESTED_MAX {
+        return malformed(format!("{parent} has asked for {NESTED_MAX} nested calls"));
+    }
+    Ok(())
+}
+
+/// Tool and arguments stand where a tool is called, and nowhere else. They are no larger than a model may write.
+fn check_wanted(limits: &Limits, kind: NestedKind, tool: Option<&str>, arguments: Option<&Json>) -> Admission {
+    match (kind, tool, arguments) {
+        (NestedKind::Model, None, None) => Ok(()),
+        (NestedKind::Tool, Some(tool), Some(arguments)) => {
+            check_depth(arguments)?;
+            let bytes = (tool.len() + arguments.to_text().len()) as u64;
+            if bytes > limits.response_bytes_max {
+                return malformed(format!("a nested call of {bytes} bytes, over limits.response_bytes_max"));
+            }
+            Ok(())
+        }
+        (NestedKind::Model, Some(_), _) | (NestedKind::Model, None, Some(_)) => {
+            malformed("a nested model call names no tool and has no arguments")
+        }
+        (NestedKind::Tool, None, _) | (NestedKind::Tool, Some(_), None) => {
+            malformed("a nested tool call names its tool and has arguments")
+        }
     }
 }
 

@@ -17,13 +17,14 @@ use crate::vocabulary::digest::Digest;
 /// A running run. Left out is what no rule reads: the place in the history, the transcript's text, and
 /// counters that are only reported.
 #[derive(Serialize)]
-struct Running<'a> {
+struct Running<'a, N> {
     clock: &'a Clock,
     run: &'a run::State,
     inference: &'a inference::State,
     model: u32,
     environment: Option<Digest>,
     batch: Option<&'a Batch>,
+    nested: N,
     closings: Vec<Option<&'a Closing>>,
     rounds: u32,
     asks: u32,
@@ -85,7 +86,7 @@ fn encode(state: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(state).unwrap_or_default()
 }
 
-fn running(core: &Core) -> Running<'_> {
+fn running(core: &Core) -> Running<'_, impl Serialize> {
     let ledger = &core.ledger;
     let calls = core.tools.batch.iter().flat_map(|batch| &batch.calls);
     Running {
@@ -95,6 +96,7 @@ fn running(core: &Core) -> Running<'_> {
         model: core.model,
         environment: core.tools.toolbox.as_ref().map(|toolbox| toolbox.digest()),
         batch: core.tools.batch.as_ref(),
+        nested: core.tools.nested.identity(),
         closings: calls.map(|call| call.closing.as_ref().map(|staged| &staged.closing)).collect(),
         rounds: core.tools.rounds,
         asks: core.asks,

@@ -24,6 +24,8 @@ words! {
         AdmittedOverLimit = "admitted_over_limit",
         /// 13.I5: a closed call without its observation, or an open one with it, or a batch that outlives its run.
         CallWithoutObservation = "call_without_observation",
+        /// 7.P5: a nested call that outlives its parent, or that is over and still there.
+        NestedWithoutParent = "nested_without_parent",
         /// 13.I11: a running run that waits for nothing.
         StuckRun = "stuck_run",
         /// 13.I12: a release that is offered before the run has ended.
@@ -35,13 +37,14 @@ type Rule = fn(&Core) -> bool;
 
 /// Every invariant that `core` breaks.
 pub(crate) fn check(core: &Core) -> Vec<Violation> {
-    let rules: [(Violation, Rule); 8] = [
+    let rules: [(Violation, Rule); 9] = [
         (Violation::TerminalWithoutEnding, |core| core.run.is_terminal() == core.ending.is_some()),
         (Violation::EndingOutsideTable, |core| core.ending.iter().all(|(ending, _)| table::is_legal(ending))),
         (Violation::SuccessWithoutProof, success_is_proven),
         (Violation::FallbackWithoutFacts, fallback_has_facts),
         (Violation::AdmittedOverLimit, admitted_is_within_limits),
         (Violation::CallWithoutObservation, calls_have_observations),
+        (Violation::NestedWithoutParent, nested_calls_have_parents),
         (Violation::StuckRun, |core| core.run.is_terminal() || !core.outstanding().is_empty()),
         (Violation::PublishBeforeEnd, release_follows_end),
     ];
@@ -92,6 +95,13 @@ fn calls_have_observations(core: &Core) -> bool {
     };
     let mut calls = core.tools.batch.iter().flat_map(|batch| &batch.calls);
     calls.all(fits) && !(core.run.is_terminal() && core.tools.batch.is_some())
+}
+
+fn nested_calls_have_parents(core: &Core) -> bool {
+    core.tools.nested.iter().all(|(id, nested)| {
+        let parent = core.call_of(id.parent).map(|call| &call.phase);
+        matches!(parent, Some(call::State::Executing { .. })) && !nested.phase.is_over()
+    })
 }
 
 fn release_follows_end(core: &Core) -> bool {

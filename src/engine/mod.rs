@@ -32,12 +32,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::machines::batch::{Batch, Plan};
+use crate::machines::nested::Nested;
 use crate::machines::release::{self, Candidate, Release};
 use crate::machines::shared::Place;
 use crate::machines::{collection, consultation, ledger::Ledger, run};
 use crate::vocabulary::environment::Environment;
 use crate::vocabulary::fact::Fact;
-use crate::vocabulary::ids::{RunId, ToolCallId};
+use crate::vocabulary::ids::{NestedCallId, RunId, ToolCallId};
 use crate::vocabulary::input::Input;
 use crate::vocabulary::json::Json;
 use crate::vocabulary::message::Message;
@@ -229,6 +230,18 @@ impl Engine {
     #[must_use]
     pub fn plan(&self, call: ToolCallId) -> Option<Arc<Plan>> {
         self.core().and_then(|core| core.plan_of(call))
+    }
+
+    /// The id that the next nested call of a running tool call must have.
+    #[must_use]
+    pub fn next_nested(&self, parent: ToolCallId) -> NestedCallId {
+        NestedCallId { parent, index: self.core().map_or(0, |core| core.tools.nested.requested(parent)) }
+    }
+
+    /// A nested call that is not over.
+    #[must_use]
+    pub fn nested(&self, nested: NestedCallId) -> Option<&Nested> {
+        self.core().and_then(|core| core.tools.nested.get(nested))
     }
 
     /// The open question to a plugin.

@@ -22,7 +22,10 @@ impl Core {
             if !batch.announced.is_empty() {
                 effects.push(Effect::DispatchTools { calls: batch.announced.clone() });
             }
-            effects.extend(batch.calls.iter().flat_map(|call| self.call_effects(call)));
+            for call in &batch.calls {
+                effects.extend(self.call_effects(call));
+                effects.extend(self.nested_effects(call.id));
+            }
         }
         let undelivered = matches!(self.release, release::State::Decided { .. });
         if !self.run.is_terminal() || undelivered {
@@ -81,6 +84,9 @@ impl Core {
     pub(crate) fn expected(&self) -> Vec<&'static str> {
         let mut expected: Vec<&'static str> =
             self.outstanding().iter().flat_map(|effect| effect.answers().iter().copied()).collect();
+        if self.may_ask_nested() {
+            expected.push("nested_call_requested");
+        }
         if !self.run.is_terminal() {
             if self.clock.deadline_ms().is_some() {
                 expected.push("deadline_elapsed");

@@ -17,6 +17,7 @@ impl Core {
     /// Publishes and drops the batch. Every call has its closing by now.
     pub(crate) fn publish_batch(&mut self, out: &mut Outbox) {
         let calls = self.tools.batch.take().map(|batch| batch.calls).unwrap_or_default();
+        self.tools.nested.clear();
         for call in calls {
             let id = call.id;
             let evidence = call.plan.as_ref().filter(|plan| plan.tool.spec.evidence).cloned();

@@ -92,6 +92,7 @@ impl Core {
 
     /// Enters a call once more; its effect is asked for with everything that is outstanding.
     fn enter_again(&mut self, id: ToolCallId, attempt: u32, out: &mut Outbox) {
+        self.close_nested(id, out);
         let timeout_ms = self.plan_of(id).and_then(|plan| plan.tool.spec.timeout_ms);
         let due_ms = timeout_ms.map(|timeout| self.clock.at_ms().saturating_add(timeout));
         self.ledger.tool_attempts = self.ledger.tool_attempts.saturating_add(1);

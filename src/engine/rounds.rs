@@ -2,7 +2,7 @@
 
 use super::core::{Core, drive};
 use super::outbox::{Outbox, Raised};
-use crate::machines::consultation::{Held, Then};
+use crate::machines::consultation::{self, Held, Then};
 use crate::machines::inference::{self, Inference, Remedy, Request, remedy};
 use crate::machines::run::{self, Run};
 use crate::machines::{accept, collection};
@@ -173,21 +173,37 @@ impl Core {
             Purpose::DraftRepair => Some(RepairOf::Draft),
             Purpose::EvidenceRepair => Some(RepairOf::Evidence),
         };
+        self.take_calls(content, out);
+        match repaired {
+            None => self.triage(&content.calls, finish, request.tools, out),
+            Some(of) => {
+                self.refuse_calls(&content.calls, out);
+                out.raise(Raised::RepairFailed(of, RepairFailure::ToolsRequested));
+            }
+        }
+    }
+
+    /// Opens the next round with the calls of a response: under our ids, they stand in the transcript.
+    fn take_calls(&mut self, content: &Content, out: &mut Outbox) {
         self.tools.rounds = self.tools.rounds.saturating_add(1);
         let round = self.tools.rounds;
-        let requests = &content.calls;
-        let calls = requests.iter().zip(0..).map(|(request, index)| AssistantCall {
+        let calls = content.calls.iter().zip(0..).map(|(request, index)| AssistantCall {
             call: crate::vocabulary::ids::ToolCallId { round, index },
             request: request.clone(),
         });
         let calls = calls.collect();
         self.say(Message::Assistant { text: content.text.clone(), calls, opaque: content.opaque.clone() }, out);
-        match repaired {
-            None => self.triage(requests, finish, request.tools, out),
-            Some(of) => {
-                self.refuse_calls(requests, out);
-                out.raise(Raised::RepairFailed(of, RepairFailure::ToolsRequested));
-            }
+    }
+
+    /// The run ends while a response is held: nobody reads it any more, and each of its calls gets its closing
+    /// (SPEC 13.I5).
+    pub(crate) fn drop_held(&mut self, out: &mut Outbox) {
+        let consultation::State::Asking { open } = &self.consultation else { return };
+        let Then::ReadResponse(held) = &open.then else { return };
+        let content = held.content.clone();
+        if !content.calls.is_empty() {
+            self.take_calls(&content, out);
+            self.refuse_calls(&content.calls, out);
         }
     }
 

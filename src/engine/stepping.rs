@@ -14,7 +14,8 @@ use crate::machines::toolbox::Toolbox;
 use crate::vocabulary::environment::Environment;
 use crate::vocabulary::fact::Fact;
 use crate::vocabulary::failure::{Failure, ResolutionError};
-use crate::vocabulary::input::Input;
+use crate::vocabulary::ids::Ask;
+use crate::vocabulary::input::{GateAnswer, Input};
 use crate::vocabulary::message::Message;
 use crate::vocabulary::refusal::RefusalKind;
 use crate::vocabulary::signal::Signal;
@@ -78,14 +79,8 @@ impl Core {
             Input::ToolCompleted { call, output, .. } => self.tool_completed(*call, output, out),
             Input::ToolFailed { call, attempt, error } => self.tool_failed(*call, *attempt, error, out),
             Input::ToolTimedOut { call, .. } => self.tool_timed_out(*call, out),
-            Input::GateAnswered { ask, answer } => match self.asking(*ask) {
-                Some(call) => self.tool_gate_answered(call, answer, out),
-                None => self.release_gate_answered(answer, out),
-            },
-            Input::GateFailed { ask } => match self.asking(*ask) {
-                Some(call) => self.tool_gate_failed(call, out),
-                None => self.release_gate_failed(out),
-            },
+            Input::GateAnswered { ask, answer } => self.gate_answered(*ask, answer, out),
+            Input::GateFailed { ask } => self.gate_failed(*ask, out),
             Input::DecisionGiven { ticket, decision, .. } => {
                 if let Some(call) = self.ticketed(ticket) {
                     self.decided(call, decision, out);
@@ -109,7 +104,29 @@ impl Core {
             Input::TailRepaired { .. } => {}
             Input::HookAnswered { commands, context, .. } => self.hook_answered(commands, context.as_deref(), out),
             Input::HookFailed { .. } => Self::hook_failed(out),
-            Input::RunStarted { .. } | Input::NestedCallRequested { .. } | Input::NestedCompleted { .. } => {}
+            Input::NestedCallRequested { nested, tool, arguments, .. } => {
+                self.nested_requested(*nested, tool.as_deref().zip(arguments.as_ref()), out);
+            }
+            Input::NestedCompleted { nested, usage } => self.nested_completed(*nested, *usage, out),
+            Input::RunStarted { .. } => {}
+        }
+    }
+
+    /// A gate answered about a call of the batch, about a nested call, or about the release.
+    fn gate_answered(&mut self, ask: Ask, answer: &GateAnswer, out: &mut Outbox) {
+        match (self.asking(ask), self.tools.nested.asking(ask)) {
+            (Some(call), _) => self.tool_gate_answered(call, answer, out),
+            (None, Some(nested)) => self.nested_gate_answered(nested, answer, out),
+            (None, None) => self.release_gate_answered(answer, out),
+        }
+    }
+
+    /// A gate failed: it blocks.
+    fn gate_failed(&mut self, ask: Ask, out: &mut Outbox) {
+        match (self.asking(ask), self.tools.nested.asking(ask)) {
+            (Some(call), _) => self.tool_gate_failed(call, out),
+            (None, Some(nested)) => self.nested_gate_answered(nested, &GateAnswer::Block { reason: None }, out),
+            (None, None) => self.release_gate_failed(out),
         }
     }
 
@@ -146,6 +163,11 @@ impl Core {
         let usage = match accepted {
             Some(Input::ModelResponded { usage, .. }) => Some(Some(*usage)),
             Some(Input::ModelFailed { usage, .. } | Input::SemanticsJudged { usage, .. }) => Some(*usage),
+            // It is settled by that, so that the end does not count what it used as unknown once more.
+            Some(Input::NestedCompleted { nested, usage }) => {
+                self.nested_completed(*nested, *usage, out);
+                None
+            }
             Some(_) | None => None,
         };
         if let Some(usage) = usage {

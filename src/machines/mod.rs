@@ -9,6 +9,7 @@ pub mod consultation;
 mod drawing;
 pub mod inference;
 pub mod ledger;
+pub mod nested;
 pub mod release;
 pub mod run;
 pub(crate) mod schema;
@@ -20,5 +21,12 @@ pub use table::{Chart, Transition};
 pub(crate) use table::{Machine, accept, labels, transitions};
 
 /// The tables of every machine, in the order in which a run meets them.
-pub const CHARTS: &[Chart] =
-    &[run::CHART, inference::CHART, batch::call::CHART, collection::CHART, consultation::CHART, release::CHART];
+pub const CHARTS: &[Chart] = &[
+    run::CHART,
+    inference::CHART,
+    batch::call::CHART,
+    nested::CHART,
+    collection::CHART,
+    consultation::CHART,
+    release::CHART,
+];

@@ -137,7 +137,9 @@ impl Plugin for AnswerPolicy {
                         let broken = policy.broken(statement, data.as_ref(), citations);
                         Ok(broken.map_or(GateAnswer::Allow, |rule| GateAnswer::Block { reason: Some(rule) }))
                     }
-                    GateAbout::Tool { .. } => Err(GateFailure("it stands before releases alone".to_owned())),
+                    GateAbout::Tool { .. } | GateAbout::Nested { .. } => {
+                        Err(GateFailure("it stands before releases alone".to_owned()))
+                    }
                 }
             }
         }))

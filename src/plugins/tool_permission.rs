@@ -142,7 +142,9 @@ impl Plugin for ToolPermission {
             let permissions = Arc::clone(&permissions);
             async move {
                 match &question.about {
-                    GateAbout::Tool { plan, .. } => Ok(permissions.of(&plan.tool.name)),
+                    GateAbout::Tool { plan, .. } | GateAbout::Nested { plan, .. } => {
+                        Ok(permissions.of(&plan.tool.name))
+                    }
                     GateAbout::Release { .. } => Err(GateFailure("it stands before tools alone".to_owned())),
                 }
             }

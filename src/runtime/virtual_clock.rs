@@ -26,7 +26,8 @@ struct Shared(Mutex<State>);
 #[derive(Default)]
 struct State {
     now_ms: u64,
-    busy: u64,
+    /// Below zero while somebody who is busy once waits for two things at once; nothing of that may be forgotten.
+    busy: i64,
     begun: u64,
     waits: BTreeMap<Place, Waker>,
     ended: BTreeSet<Place>,
@@ -91,14 +92,14 @@ impl Held for Shared {
 
 impl State {
     fn let_go(&mut self) {
-        self.busy = self.busy.saturating_sub(1);
+        self.busy -= 1;
         if self.busy > 0 {
             return;
         }
         let due = self.waits.first_key_value().map(|(place, _)| *place).filter(|(due_ms, _)| *due_ms < u64::MAX);
         if let Some((place, waker)) = due.and_then(|place| self.waits.remove_entry(&place)) {
             self.now_ms = self.now_ms.max(place.0);
-            self.busy = 1;
+            self.busy += 1;
             self.ended.insert(place);
             waker.wake();
         }

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
+use super::ports::Line;
 use crate::engine::{Engine, Request};
 use crate::vocabulary::input::{Input, LiveTool};
 
 /// Performs effects and reports what came of them.
 pub(crate) trait World: Send + Sync + 'static {
-    /// Begins to perform an effect. Dropping the report gives it up.
-    fn perform(&self, engine: &Engine, effect: &Request) -> Performed;
+    /// Begins to perform an effect. Dropping the report gives it up. A tool that is entered asks over `line` for
+    /// calls of its own.
+    fn perform(&self, engine: &Engine, effect: &Request, line: &Line) -> Performed;
 
     /// What the tools declare now.
     fn live(&self, engine: &Engine) -> BoxFuture<'static, Vec<LiveTool>>;

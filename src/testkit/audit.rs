@@ -6,6 +6,7 @@
 
 mod calls;
 mod ending;
+mod nested;
 mod sharing;
 mod wire;
 
@@ -13,6 +14,7 @@ use std::collections::BTreeSet;
 
 use calls::Calls;
 use ending::End;
+use nested::Nested;
 use wire::{integer, list, member, word};
 
 use crate::vocabulary::json::Json;
@@ -43,6 +45,8 @@ words! {
         NeverAgain = "never_again",
         /// 12: a batch that breaks a bound or conflicts commits nothing, and no run leaves anything staged.
         WholeBatches = "whole_batches",
+        /// 7.P5: a nested call is asked for by a call that runs, let through once, and over with that call.
+        NestedInside = "nested_inside",
         /// 13.I12: one release value, and none before the end.
         OneRelease = "one_release",
     }
@@ -69,6 +73,7 @@ pub struct Audit {
     facts: u64,
     signals: BTreeSet<String>,
     calls: Calls,
+    nested: Nested,
     end: Option<End>,
 }
 
@@ -159,6 +164,7 @@ impl Audit {
             self.calls.signal(record, signal)?;
         }
         self.calls.effects(record)?;
+        self.nested.record(record)?;
         self.check_limits(record)?;
         sharing::check(record)?;
         match &self.end {

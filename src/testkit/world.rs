@@ -4,6 +4,7 @@ use crate::vocabulary::environment::Environment;
 use crate::vocabulary::failure::ResolutionError;
 use crate::vocabulary::ids::{MalformedId, RunId};
 use crate::vocabulary::input::{Decision, GateAnswer, Input, Reconciliation, StagedCommand, Verdict};
+use crate::vocabulary::json::Json;
 use crate::vocabulary::llm::{self, FinishReason, ToolRequest, Usage};
 use crate::vocabulary::spec::Spec;
 use crate::vocabulary::tool::{ToolError, ToolOutput};
@@ -40,6 +41,10 @@ pub struct Menu {
     pub outputs: Vec<Output>,
     /// How an invocation fails.
     pub tool_errors: Vec<ToolError>,
+    /// What a running tool asks for of its own.
+    pub nested: Vec<NestedAsk>,
+    /// How many times one call asks: what is denied costs nothing, so no budget ends it.
+    pub nested_max: u32,
     /// What a gate before a tool call answers.
     pub tool_gates: Vec<GateAnswer>,
     /// What a gate before a release answers.
@@ -61,6 +66,20 @@ pub struct HookReply {
     pub commands: Vec<StagedCommand>,
     /// What it adds to the next model request.
     pub context: Option<String>,
+}
+
+/// A call that a running tool wants to make.
+#[derive(Debug, Clone)]
+pub enum NestedAsk {
+    /// A tool's.
+    Tool {
+        /// Which.
+        tool: String,
+        /// With what.
+        arguments: Json,
+    },
+    /// A model's.
+    Model,
 }
 
 /// What an invocation returns.

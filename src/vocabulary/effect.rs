@@ -82,12 +82,12 @@ pub enum Effect<R> {
         /// The idempotency key, the same for every attempt.
         operation_id: OperationId,
     },
-    /// Let a nested call begin.
+    /// Let a nested call begin: the tool makes it itself. Answered by `nested_completed`, until its parent closes.
     AdmitNested {
         /// The nested call.
         nested: NestedCallId,
     },
-    /// Do not let it begin.
+    /// Do not let it begin. Nothing answers.
     DenyNested {
         /// The nested call.
         nested: NestedCallId,
@@ -235,6 +235,11 @@ pub enum GateSubject {
     Tool {
         /// The call.
         call: ToolCallId,
+    },
+    /// A call that a running tool wants to make.
+    Nested {
+        /// The nested call.
+        nested: NestedCallId,
     },
     /// A verified draft.
     Release {

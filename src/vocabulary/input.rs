@@ -103,7 +103,7 @@ tagged! {
             parent: ToolCallId,
             /// The parent's attempt.
             attempt: u32,
-            /// The nested call's id.
+            /// The nested call's id: the parent's next one, from 0 on, at most 1,024 over all its attempts.
             nested: NestedCallId,
             /// What it is.
             kind: NestedKind,
@@ -118,7 +118,7 @@ tagged! {
         NestedCompleted = "nested_completed" {
             /// The nested call.
             nested: NestedCallId,
-            /// What it used, for a model call.
+            /// What it used. A model call that does not say it used something that is not known.
             #[serde(skip_serializing_if = "Option::is_none")]
             usage: Option<llm::Usage>,
         },

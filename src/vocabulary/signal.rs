@@ -6,7 +6,7 @@ use super::digest::Digest;
 use super::draft::DraftFault;
 use super::environment::{GateOf, StateScope};
 use super::failure::{Failure, ResolutionError};
-use super::ids::{FactId, ModelCallId, ToolCallId};
+use super::ids::{FactId, ModelCallId, NestedCallId, ToolCallId};
 use super::outcome::{EvidenceViolation, ReleaseOutcome, RunStatus, SemanticRefusal};
 use super::tool::ObservationCode;
 use super::wire::words;
@@ -68,6 +68,11 @@ pub enum Signal {
     CallIndeterminate {
         /// The call.
         call: ToolCallId,
+    },
+    /// Its parent closed before an admitted nested call completed: it is not known what it did.
+    NestedLost {
+        /// The nested call.
+        nested: NestedCallId,
     },
     /// Every call of the batch is closed and published.
     BatchClosed {
@@ -237,6 +242,7 @@ tags! {
     BatchOpened = "batch_opened",
     CallClosed = "call_closed",
     CallIndeterminate = "call_indeterminate",
+    NestedLost = "nested_lost",
     BatchClosed = "batch_closed",
     FactsObserved = "facts_observed",
     BudgetMarked = "budget_marked",

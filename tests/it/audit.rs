@@ -1,10 +1,10 @@
 //! The audit of a history bites: one lie for each rule, in a history that is otherwise true.
 
 use portcullis::testkit::audit::{Rule, audit};
-use portcullis::vocabulary::input::{Input, Verdict};
+use portcullis::vocabulary::input::{Input, NestedKind, Verdict};
 use portcullis::vocabulary::tool::ToolOutput;
 
-use crate::play::{Play, act, cancel, conclusion, environment, look, spec};
+use crate::play::{Play, act, call, cancel, conclusion, environment, fact, look, spec};
 
 /// One round of two calls, a fact, a judged success, a receipt.
 fn success() -> String {
@@ -12,7 +12,7 @@ fn success() -> String {
     play.asks(&[("look", "{}"), ("act", "{}")]);
     play.dispatch();
     play.returns("t1.1", ToolOutput::text("done"));
-    play.returns("t1.0", crate::play::fact("so"));
+    play.returns("t1.0", fact("so"));
     play.says(&conclusion(&["f1"]));
     play.step(play.judged(Verdict::Supported));
     play.step(Input::ReleaseDelivered { receipt: "taken".into() });
@@ -173,6 +173,32 @@ fn there_is_one_release_and_none_before_the_end() {
     breaks(Rule::OneRelease, &lie(&history, 4, r#""effects":[]"#, early));
     breaks(Rule::OneRelease, &lie(&history, 6, r#"{"type":"publish","#, r#"{"type":"abort_in_flight","#));
     breaks(Rule::OneRelease, &lie(&history, 8, r#""effects":[]"#, early));
+}
+
+/// A call that lets a nested one through and is closed, as records.
+fn nested() -> String {
+    let mut play = Play::resolved(spec(), environment(vec![look(), act()]));
+    play.asks(&[("look", "{}")]);
+    play.dispatch();
+    let (parent, nested) = (call("t1.0"), "n1.0.0".parse().unwrap());
+    let (kind, tool, arguments) = (NestedKind::Model, None, None);
+    play.step(Input::NestedCallRequested { parent, attempt: 1, nested, kind, tool, arguments });
+    play.step(Input::NestedCompleted { nested, usage: None });
+    play.returns("t1.0", fact("so"));
+    play.lines
+}
+
+#[test]
+fn a_nested_call_is_asked_for_by_a_call_that_runs_and_is_over_with_it() {
+    let history = nested();
+    assert!(audit(history.lines()).is_ok());
+    let (asked, admitted) = (r#""attempt":1,"nested":"n1.0.0""#, r#"[{"type":"admit_nested","nested":"n1.0.0"}]"#);
+    breaks(Rule::NestedInside, &lie(&history, 4, asked, r#""attempt":2,"nested":"n1.0.0""#));
+    breaks(Rule::NestedInside, &lie(&history, 4, asked, r#""attempt":1,"nested":"n1.0.1""#));
+    breaks(Rule::NestedInside, &lie(&history, 4, admitted, "[]"));
+    breaks(Rule::NestedInside, &lie(&history, 4, admitted, &admitted.replace("n1.0.0", "n1.0.1")));
+    breaks(Rule::NestedInside, &lie(&history, 5, r#""nested_completed""#, r#""hook_failed""#));
+    breaks(Rule::NestedInside, &lie(&history, 5, r#""effects":[]"#, &format!(r#""effects":{admitted}"#)));
 }
 
 #[test]

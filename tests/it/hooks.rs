@@ -454,6 +454,16 @@ fn a_cancellation_does_not_wait_for_hooks_and_their_late_answers_are_refused() {
     assert_eq!(play.row(), 15);
 }
 
+/// 13.I5: the calls of a response that is held are closed too.
+#[test]
+fn a_response_that_is_held_when_the_run_ends_leaves_no_call_without_its_closing() {
+    let mut play = Play::resolved(unjudged(), environment(&[("p", HookPoint::AfterInference)]));
+    play.asks(&[("look", r#"{"at":1}"#), ("nobody", "{}")]);
+    play.step(cancel());
+    assert_eq!(play.row(), 15);
+    assert_eq!(play.codes(), [Some(ObservationCode::NotDispatched); 2]);
+}
+
 #[test]
 fn the_deadline_passes_while_a_hook_is_asked() {
     let mut play = Play::resolved(unjudged(), environment(&[("p", HookPoint::BeforeInference)]));

@@ -32,6 +32,8 @@ mod golden;
 mod hooks;
 mod machines;
 #[cfg(feature = "testkit")]
+mod nested;
+#[cfg(feature = "testkit")]
 mod play;
 #[cfg(feature = "testkit")]
 mod properties;

@@ -9,7 +9,7 @@ use portcullis::testkit::alphabet::{Report, answers, foreign};
 use portcullis::testkit::audit::Audit;
 use portcullis::testkit::explorer::worlds;
 use portcullis::testkit::reference;
-use portcullis::testkit::world::{Menu, Output, World};
+use portcullis::testkit::world::{Menu, NestedAsk, Output, World};
 use portcullis::vocabulary::effect::Effect;
 use portcullis::vocabulary::environment::{Environment, Gate, GateOf};
 use portcullis::vocabulary::input::{Decision, GateAnswer, Input, Reconciliation, Verdict};
@@ -143,6 +143,12 @@ fn wide_menu(gated: bool) -> Menu {
             ToolError::UnavailableBeforeDispatch { message: message() },
             ToolError::Execution { message: message() },
         ],
+        nested: vec![
+            NestedAsk::Tool { tool: "act".to_owned(), arguments: Json::Object(BTreeMap::new()) },
+            NestedAsk::Tool { tool: "pay".to_owned(), arguments: Json::Object(BTreeMap::new()) },
+            NestedAsk::Model,
+        ],
+        nested_max: 3,
         tool_gates: answers.clone(),
         release_gates: answers,
         decisions: vec![
@@ -436,9 +442,8 @@ fn every_invariant_holds_over_long_sequences() {
     let kinds: Vec<&str> = RefusalKind::ALL.iter().map(|kind| kind.word()).collect();
     assert_eq!(never(&kinds, &counts.refusals), Vec::<&str>::new(), "refusal kinds");
     assert!(counts.longest >= 200, "long sequences: {}", counts.longest);
-    let asleep = ["nested_call_requested", "nested_completed"];
-    let awake: Vec<&str> = Input::TAGS.iter().copied().filter(|tag| !asleep.contains(tag)).collect();
-    assert_eq!(never(&awake, &counts.inputs), Vec::<&str>::new(), "inputs");
+
+    assert_eq!(never(Input::TAGS, &counts.inputs), Vec::<&str>::new(), "inputs");
 }
 
 #[test]

@@ -229,6 +229,7 @@ fn every_effect(mark: &str) -> Vec<Value> {
         json!({"type": "call_model", "call": "m1", "attempt": 1, "model": mark, "purpose": "step", "tools": "offered", "request": digest}),
         json!({"type": "start_timer", "kind": "ticket_expiry", "of": mark, "due_ms": 5}),
         json!({"type": "ask_gate", "ask": 1, "gate": mark, "about": {"type": "release", "draft": digest}}),
+        json!({"type": "ask_gate", "ask": 1, "gate": mark, "about": {"type": "nested", "nested": "n1.0.0"}}),
         json!({"type": "call_hook", "ask": 1, "point": "run_end", "plugin": mark}),
         json!({"type": "perform_action", "ask": 1, "action": mark, "plugin": mark}),
         json!({"type": "dispatch_tools", "calls": ["t1.0"]}),

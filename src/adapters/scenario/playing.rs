@@ -12,6 +12,7 @@ use super::world::{Reaction, World as Script};
 use crate::engine::{Engine, Request};
 use crate::history::{Fault, Lines, Next, Replay, Replayed};
 use crate::runtime::clock::Clock;
+use crate::runtime::ports::Line;
 use crate::runtime::world::{self, Performed, World};
 use crate::vocabulary::effect::{Effect, TimerKind};
 use crate::vocabulary::ids::{Ticket, ToolCallId};
@@ -179,7 +180,7 @@ impl Playing {
 }
 
 impl World for Playing {
-    fn perform(&self, engine: &Engine, effect: &Request) -> Performed {
+    fn perform(&self, engine: &Engine, effect: &Request, _line: &Line) -> Performed {
         if matches!(effect, Effect::Publish { .. }) {
             let mut state = self.state();
             state.people.clear();

@@ -16,9 +16,10 @@ impl Core {
         }
     }
 
-    /// Enters a call, for the first time or again.
+    /// Enters a call, for the first time or again. What an earlier attempt had asked for is over with it.
     pub(crate) fn enter(&mut self, id: ToolCallId, attempt: u32, out: &mut Outbox) {
         let Some(plan) = self.plan_of(id) else { return };
+        self.close_nested(id, out);
         let due_ms = plan.tool.spec.timeout_ms.map(|timeout| self.clock.at_ms().saturating_add(timeout));
         self.ledger.tool_attempts = self.ledger.tool_attempts.saturating_add(1);
         self.move_call(id, &Event::Dispatched { attempt, due_ms }, out);

@@ -1,6 +1,7 @@
 //! Tool batches: opened after triage, moved on call by call, closed together (SPEC 7).
 
 mod invocation;
+mod nested;
 mod permission;
 mod triage;
 
@@ -106,17 +107,23 @@ impl Core {
         out.raise(Raised::BatchClosed { round });
     }
 
-    /// Closes a call; one that was never entered gives its reservation back.
+    /// Closes a call, and with it the calls that it makes; one that was never entered gives its reservation back.
     pub(crate) fn close_call(&mut self, id: ToolCallId, closing: Closing, out: &mut Outbox) {
+        self.close_nested(id, out);
         let Some(call) = self.call_of_mut(id) else {
             return;
         };
         let reserved = call.phase.is_reserved();
         close(call, closing, out);
         let tool = call.plan.as_ref().map(|plan| Arc::clone(&plan.tool.name));
-        if let Some(tool) = tool.filter(|_| reserved)
-            && self.ledger.give_back(&self.charter.spec.budgets, &tool)
-        {
+        if let Some(tool) = tool.filter(|_| reserved) {
+            self.give_back(&tool, out);
+        }
+    }
+
+    /// Gives a reservation back.
+    fn give_back(&mut self, tool: &Arc<str>, out: &mut Outbox) {
+        if self.ledger.give_back(&self.charter.spec.budgets, tool) {
             out.note(Signal::BudgetUnmarked);
         }
     }

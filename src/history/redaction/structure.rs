@@ -195,6 +195,7 @@ pub(super) static SIGNALS: Rule = Array(&Object(&[
     ("digest", Payload),
     ("error", ERROR),
     ("call", Id),
+    ("nested", Id),
     ("calls", Number),
     ("attempt", Number),
     ("delay_ms", Number),
@@ -246,7 +247,7 @@ pub(super) static EFFECTS: Rule = Array(&Object(&[
     ("due_ms", Number),
     ("ask", Number),
     ("gate", Payload),
-    ("about", Object(&[("type", words!(GateOf)), ("call", Id), ("draft", Payload)])),
+    ("about", Object(&[("type", GATE_SUBJECT), ("call", Id), ("nested", Id), ("draft", Payload)])),
     ("point", words!(HookPoint)),
     ("plugin", Payload),
     ("action", Payload),
@@ -259,6 +260,9 @@ pub(super) static EFFECTS: Rule = Array(&Object(&[
     ("release", RELEASE),
     ("key", Payload),
 ]));
+
+/// What a gate stands before: as the gate says it, or a nested call.
+const GATE_SUBJECT: Rule = Word(|text| text == "nested" || GateOf::ALL.iter().any(|word| word.word() == text));
 
 const RELEASE: Rule = Object(&[
     ("run", Run),
@@ -285,6 +289,7 @@ pub(super) static STATE: Rule = Object(&[
     ("run", RUN),
     ("inference", INFERENCE),
     ("batch", Object(&[("round", Number), ("calls", Array(&CALL)), ("announced", Array(&Id))])),
+    ("nested", Array(&NESTED)),
     ("collection", COLLECTION),
     ("release", RELEASING),
     ("clock", Object(&[("at_ms", Number), ("deadline_ms", Number), ("paused_since_ms", Number)])),
@@ -347,6 +352,7 @@ const CALL: Rule = Object(&[
     ("attempt_lost", Flag),
     ("closing", Payload),
 ]);
+const NESTED: Rule = Object(&[("call", Id), ("requested", Number), ("open", Number), ("digest", Payload)]);
 const COLLECTION: Rule = Object(&[
     ("state", STATE_NAME),
     ("barren", Number),

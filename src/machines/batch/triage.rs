@@ -171,7 +171,8 @@ pub(crate) fn is_held(plan: &Plan, unknowns: &Unknowns, cleared: Option<u32>) ->
 }
 
 impl Plan {
-    fn new(tool: &Arc<Tool>, arguments: Json) -> Self {
+    /// Of arguments that were found good.
+    pub(crate) fn new(tool: &Arc<Tool>, arguments: Json) -> Self {
         let canonical = arguments.canonical();
         let digest = Digest::of("portcullis.plan.1", &[tool.name.as_bytes(), canonical.as_bytes()]);
         let scope = if tool.spec.scope.is_empty() {

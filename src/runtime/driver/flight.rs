@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 
 use super::timer;
 use crate::runtime::clock::{Busy, Clock};
+use crate::runtime::ports::Line;
 use crate::runtime::world::Moment;
 use crate::vocabulary::effect::TimerKind;
 use crate::vocabulary::ids::ToolCallId;
@@ -85,21 +86,31 @@ impl Flight {
         self.telling > 0
     }
 
-    /// Waits for what a tool call reports, until it is given up.
-    pub(super) fn call(&mut self, call: ToolCallId, report: BoxFuture<'static, Input>) {
+    /// Waits for what a tool call reports, until it is given up. A tool that waits for an answer on its line is not
+    /// at work: others may take their time over it.
+    pub(super) fn call(&mut self, call: ToolCallId, report: BoxFuture<'static, Input>, line: Line) {
         let (clock, busy) = (Arc::clone(&self.clock), self.clock.busy());
         let (give_up, mut given_up) = oneshot::channel();
         self.calls.insert(call, give_up);
         self.work.push(Box::pin(async move {
-            let mut report = report;
+            let (mut report, mut busy) = (report, Some(busy));
+            let working = std::future::poll_fn(|context: &mut Context<'_>| {
+                busy.get_or_insert_with(|| clock.busy());
+                let polled = report.as_mut().poll(context);
+                if polled.is_pending() && line.is_waited_on() {
+                    busy = None;
+                }
+                polled
+            });
             let what = tokio::select! {
                 biased;
-                input = &mut report => Arrived::Report(input),
+                input = working => Arrived::Report(input),
                 _ = &mut given_up => {
                     dropped(report);
                     Arrived::GivenUp
                 }
             };
+            let busy = busy.unwrap_or_else(|| clock.busy());
             Arrival { what, at_ms: clock.now_ms(), busy }
         }));
     }

@@ -5,6 +5,7 @@
 //! under way goes on while a record is being written.
 
 mod flight;
+mod nested;
 mod substitute;
 mod timer;
 
@@ -17,6 +18,7 @@ use super::clock::{Busy, Clock};
 use super::event::{events, question};
 use super::execution::{Error, Trouble};
 use super::face::{Command, Ended, Face, Standpoint, Waiting};
+use super::ports::{TooLate, Wanted, Wish, Wished};
 use super::store::{Append, Lease, Standing, Store, StoreError};
 use super::trace::Traces;
 use super::witness::Witness;
@@ -30,6 +32,7 @@ use crate::vocabulary::input::Input;
 use crate::vocabulary::refusal::{Refusal, RefusalKind};
 
 use flight::{Arrival, Arrived, Flight};
+use nested::Wishes;
 use substitute::instead_of;
 
 /// What a driver works with.
@@ -60,6 +63,8 @@ pub(super) struct Driver {
     /// The wall time at which the run's own time is 0.
     started_ms: u64,
     flight: Flight,
+    /// What running tools ask for.
+    wishes: Wishes,
     /// What has come while a record was being written, and what the driver reports itself.
     queue: VecDeque<Arrival>,
     desk: mpsc::Receiver<Command>,
@@ -104,6 +109,7 @@ impl Driver {
         permit: Option<OwnedSemaphorePermit>,
     ) -> Self {
         let flight = Flight::new(Arc::clone(&equipment.clock));
+        let wishes = Wishes::new(Arc::clone(&equipment.clock));
         let Seated { engine, recorder, lease, started_ms, progress, world } = run;
         let equipment = Equipment { world, ..equipment };
         let queue = VecDeque::new();
@@ -114,6 +120,7 @@ impl Driver {
             lease,
             started_ms,
             flight,
+            wishes,
             queue,
             desk,
             face,
@@ -152,6 +159,10 @@ impl Driver {
                 Next::Command(command) => {
                     busy = command.busy;
                     self.obey(command.input, command.reply).await
+                }
+                Next::Wish(wish) => {
+                    busy = wish.busy;
+                    self.grant(wish.what).await
                 }
                 Next::Abandoned => return (Stop::Ended, self.equipment.clock.busy()),
             };
@@ -205,7 +216,8 @@ impl Driver {
 
     /// Whether the driver has nothing to do here any more.
     fn rest(&mut self) -> Option<Stop> {
-        if !self.queue.is_empty() || !self.flight.has_no_work() || !self.desk.is_empty() {
+        let heard = self.desk.is_empty() && self.wishes.is_empty();
+        if !heard || !self.queue.is_empty() || !self.flight.has_no_work() {
             return None;
         }
         match Standing::of(&self.engine, self.started_ms) {
@@ -261,12 +273,15 @@ impl Driver {
             }
         };
         let mut abandoned = std::pin::pin!(abandoned);
-        let desk = &mut self.desk;
+        let (desk, wishes) = (&mut self.desk, &mut self.wishes);
         std::future::poll_fn(move |context| {
             use std::future::Future;
             use std::task::Poll;
             if let Poll::Ready(Some(command)) = desk.poll_recv(context) {
                 return Poll::Ready(Next::Command(command));
+            }
+            if let Poll::Ready(wish) = wishes.poll_next(context) {
+                return Poll::Ready(Next::Wish(wish));
             }
             if let Poll::Ready(arrival) = arrivals.as_mut().poll(context) {
                 return Poll::Ready(Next::Arrival(arrival));
@@ -309,7 +324,7 @@ impl Driver {
             match self.turn(at_ms, input.clone()).await? {
                 Ok(stop) => return Ok(stop),
                 Err(refusal) => {
-                    self.refused(at_ms, &input, &refusal);
+                    self.refused(at_ms, input.tag(), &refusal);
                     if refusal.kind != RefusalKind::Malformed {
                         return Ok(None);
                     }
@@ -327,7 +342,7 @@ impl Driver {
         let (answer, stop) = match self.turn(at_ms, input.clone()).await? {
             Ok(stop) => (Ok(()), stop),
             Err(refusal) => {
-                self.refused(at_ms, &input, &refusal);
+                self.refused(at_ms, input.tag(), &refusal);
                 (Err(refusal), None)
             }
         };
@@ -336,10 +351,38 @@ impl Driver {
         Ok(stop)
     }
 
-    fn refused(&self, at_ms: u64, input: &Input, refusal: &Refusal) {
-        tracing::debug!(run = %self.lease.run, input = input.tag(), kind = refusal.kind.word(), "refused");
+    /// Takes what a running tool says, and tells it what becomes of that.
+    async fn grant(&mut self, wished: Wished) -> Result<Option<Stop>, Error> {
+        let at_ms = self.own(self.equipment.clock.now_ms());
+        match wished {
+            Wished::Call(Wanted { parent, attempt, kind, tool, arguments }, reply) => {
+                let nested = self.engine.next_nested(parent);
+                self.wishes.expect(nested, reply);
+                let input = Input::NestedCallRequested { parent, attempt, nested, kind, tool, arguments };
+                let taken = self.turn(at_ms, input).await?;
+                taken.or_else(|refusal| {
+                    self.refused(at_ms, "nested_call_requested", &refusal);
+                    self.wishes.refuse(nested, &refusal);
+                    Ok(None)
+                })
+            }
+            Wished::Completion { nested, usage, reply } => {
+                let taken = self.turn(at_ms, Input::NestedCompleted { nested, usage }).await?;
+                // A run whose deadline has passed takes the usage, and nothing else.
+                let heard = taken.is_ok() && self.engine.ending().is_none();
+                reply.send(if heard { Ok(()) } else { Err(TooLate) }, self.equipment.clock.busy());
+                taken.or_else(|refusal| {
+                    self.refused(at_ms, "nested_completed", &refusal);
+                    Ok(None)
+                })
+            }
+        }
+    }
+
+    fn refused(&self, at_ms: u64, input: &'static str, refusal: &Refusal) {
+        tracing::debug!(run = %self.lease.run, input, kind = refusal.kind.word(), "refused");
         if let Some(witness) = &self.equipment.witness {
-            witness.refused(at_ms, input.tag(), refusal);
+            witness.refused(at_ms, input, refusal);
         }
     }
 
@@ -423,6 +466,9 @@ impl Driver {
                 }
             }
         }
+        for step in &steps {
+            self.wishes.tell(&self.engine, step);
+        }
         if self.engine.ending().is_some() {
             self.flight.abort_timers();
         }
@@ -463,10 +509,11 @@ impl Driver {
             | Effect::JudgeSemantics { .. }
             | Effect::AbortInFlight => {}
         }
-        match self.equipment.world.perform(&self.engine, effect) {
+        let line = self.wishes.line();
+        match self.equipment.world.perform(&self.engine, effect, &line) {
             Performed::Reports(report) => {
                 if let (Effect::InvokeTool { call, .. }, true) = (effect, self.equipment.world.gives_up()) {
-                    self.flight.call(*call, report);
+                    self.flight.call(*call, report, line);
                 } else {
                     self.flight.report(report);
                 }
@@ -512,5 +559,6 @@ pub(super) enum First {
 enum Next {
     Arrival(Arrival),
     Command(Command),
+    Wish(Wish),
     Abandoned,
 }

@@ -84,6 +84,10 @@ impl Ports {
     ) -> Option<BoxFuture<'static, Input>> {
         let about = match about {
             GateSubject::Tool { call } => GateAbout::Tool { call: *call, plan: engine.plan(*call)? },
+            GateSubject::Nested { nested } => {
+                let plan = engine.nested(*nested)?.plan.clone()?;
+                GateAbout::Nested { nested: *nested, plan }
+            }
             GateSubject::Release { .. } => released(engine, engine.evidence()?),
         };
         let (run, state) = (engine.run_id()?.clone(), Snapshot::new(engine.shared_state()));

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use super::Snapshot;
 use crate::machines::batch::Plan;
 use crate::machines::release::Citation;
-use crate::vocabulary::ids::{Ask, RunId, ToolCallId};
+use crate::vocabulary::ids::{Ask, NestedCallId, RunId, ToolCallId};
 use crate::vocabulary::input::GateAnswer;
 use crate::vocabulary::json::Json;
 
@@ -47,6 +47,13 @@ pub enum GateAbout {
     Tool {
         /// The call.
         call: ToolCallId,
+        /// The tool and the arguments that it would be called with.
+        plan: Arc<Plan>,
+    },
+    /// A call that a running tool wants to make. An answer that asks for a person turns it down.
+    Nested {
+        /// The nested call; its parent is in its id.
+        nested: NestedCallId,
         /// The tool and the arguments that it would be called with.
         plan: Arc<Plan>,
     },

@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
 
 use super::Snapshot;
+use super::nested::{Line, Nested};
 use crate::machines::batch::Plan;
 use crate::vocabulary::environment::Environment;
 use crate::vocabulary::failure::ResolutionError;
@@ -62,6 +63,7 @@ pub struct Invocation {
     pub operation_id: OperationId,
     pub(crate) plan: Arc<Plan>,
     pub(crate) state: Snapshot,
+    pub(crate) line: Line,
 }
 
 impl Invocation {
@@ -81,6 +83,12 @@ impl Invocation {
     #[must_use]
     pub const fn state(&self) -> &Snapshot {
         &self.state
+    }
+
+    /// What the tool asks its run with before it makes a call of its own. Every copy is the same.
+    #[must_use]
+    pub fn nested(&self) -> Nested {
+        Nested { parent: self.call, attempt: self.attempt, line: self.line.clone() }
     }
 
     /// The arguments as a type of yours.

@@ -6,8 +6,8 @@ use futures_util::future::BoxFuture;
 use tracing::Instrument;
 
 use super::{
-    AnyGates, AnyJudge, AnyModel, AnyTools, Invocation, JudgeQuestion, ModelAnswer, ModelCall, ModelFailure, Snapshot,
-    asking, caught,
+    AnyGates, AnyJudge, AnyModel, AnyTools, Invocation, JudgeQuestion, Line, ModelAnswer, ModelCall, ModelFailure,
+    Snapshot, asking, caught,
 };
 use crate::engine::{Engine, Request};
 use crate::machines::release::{Candidate, Citation};
@@ -34,21 +34,23 @@ pub(crate) struct Ports {
 }
 
 impl World for Ports {
-    fn perform(&self, engine: &Engine, effect: &Request) -> Performed {
+    fn perform(&self, engine: &Engine, effect: &Request, line: &Line) -> Performed {
         let report = match effect {
             Effect::ResolveEnvironment => self.resolve(engine),
             Effect::CallModel { call, attempt, .. } => self.call_model(engine, *call, *attempt),
             Effect::AskGate { ask, gate, about } => self.ask_gate(engine, *ask, gate, about),
-            Effect::InvokeTool { call, attempt, operation_id } => self.invoke(engine, *call, *attempt, operation_id),
+            Effect::InvokeTool { call, attempt, operation_id } => {
+                self.invoke(engine, *call, *attempt, operation_id, line)
+            }
             Effect::JudgeSemantics { call, attempt, draft } => self.judge(engine, *call, *attempt, *draft),
             Effect::CallHook { ask, point: HookPoint::RunEnd, plugin } => {
                 return self.tell_hook(engine, *ask, plugin).map_or(Performed::HandedOn, Performed::Tells);
             }
             Effect::CallHook { ask, point, plugin } => self.call_hook(engine, *ask, *point, plugin),
             Effect::PerformAction { ask, plugin, .. } => self.perform_action(engine, *ask, plugin),
-            Effect::AdmitNested { nested } => Some(reports(crash(format!("nobody runs the nested call {nested}")))),
             Effect::StartTimer { .. }
             | Effect::DispatchTools { .. }
+            | Effect::AdmitNested { .. }
             | Effect::DenyNested { .. }
             | Effect::AwaitDecision { .. }
             | Effect::ReconcileTool { .. }
@@ -130,10 +132,12 @@ impl Ports {
         call: ToolCallId,
         attempt: u32,
         operation_id: &OperationId,
+        line: &Line,
     ) -> Option<BoxFuture<'static, Input>> {
         let (run, operation_id) = (engine.run_id()?.clone(), operation_id.clone());
         let state = Snapshot::new(engine.shared_state());
-        let invocation = Invocation { run, call, attempt, operation_id, plan: engine.plan(call)?, state };
+        let (plan, line) = (engine.plan(call)?, line.clone());
+        let invocation = Invocation { run, call, attempt, operation_id, plan, state, line };
         let name = invocation.tool().name.clone();
         let owner = asking::owner(engine, |capability| capability.tools.contains(&name));
         let of_plugin = owner.map(|plugin| self.plugins.cast(engine).and_then(|cast| cast.tool(plugin, &name)));

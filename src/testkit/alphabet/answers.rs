@@ -3,12 +3,12 @@
 
 use super::Report;
 use crate::engine::{Engine, Request};
-use crate::testkit::world::{HookReply, Menu, Output, World};
+use crate::testkit::world::{HookReply, Menu, NestedAsk, Output, World};
 use crate::vocabulary::effect::{Effect, GateSubject, TimerKind};
 use crate::vocabulary::environment::HookPoint;
 use crate::vocabulary::fact::Statement;
-use crate::vocabulary::ids::{Ask, JudgeCallId, ModelCallId, Ticket, ToolCallId};
-use crate::vocabulary::input::{CancelOrigin, GateAnswer, Input, LiveTool};
+use crate::vocabulary::ids::{Ask, JudgeCallId, ModelCallId, NestedCallId, Ticket, ToolCallId};
+use crate::vocabulary::input::{CancelOrigin, GateAnswer, Input, LiveTool, NestedKind};
 use crate::vocabulary::llm::{self, Content};
 use crate::vocabulary::tool::ToolOutput;
 
@@ -24,6 +24,9 @@ pub fn answers(engine: &Engine, world: &World) -> Vec<Report> {
     let mut reports = Answers { at_ms: clock.at_ms(), menu: &world.menu, lapsed, reports: Vec::new() };
     for effect in &outstanding {
         reports.effect(effect);
+        if let Effect::InvokeTool { call, attempt, .. } = effect {
+            reports.nested_requests(*attempt, engine.next_nested(*call));
+        }
     }
     let first = reports.reports.first().map(|report| report.input.clone());
     if !engine.run_state().is_terminal() {
@@ -65,7 +68,9 @@ impl Answers<'_> {
             Effect::ResolveEnvironment => self.resolution(),
             Effect::CallModel { call, attempt, .. } => self.model(*call, *attempt),
             Effect::StartTimer { kind, of, due_ms } => self.timer(*kind, of, *due_ms),
-            Effect::AskGate { ask, about: GateSubject::Tool { .. }, .. } => self.gate(*ask, &self.menu.tool_gates),
+            Effect::AskGate { ask, about: GateSubject::Tool { .. } | GateSubject::Nested { .. }, .. } => {
+                self.gate(*ask, &self.menu.tool_gates);
+            }
             Effect::AskGate { ask, about: GateSubject::Release { .. }, .. } => {
                 self.gate(*ask, &self.menu.release_gates);
             }
@@ -78,9 +83,8 @@ impl Answers<'_> {
             // Nobody answers from the run's end.
             Effect::CallHook { point: HookPoint::RunEnd, .. } => {}
             Effect::CallHook { ask, .. } | Effect::PerformAction { ask, .. } => self.hook(*ask),
-            // Nothing of these is outstanding before nested calls are alive.
-            Effect::AdmitNested { .. } | Effect::DenyNested { .. } => {}
-            Effect::AbortInFlight => {}
+            Effect::AdmitNested { nested } => self.nested_completion(*nested),
+            Effect::DenyNested { .. } | Effect::AbortInFlight => {}
         }
     }
 
@@ -140,6 +144,28 @@ impl Answers<'_> {
         }
         for error in &self.menu.tool_errors {
             self.push(Input::ToolFailed { call, attempt, error: error.clone() });
+        }
+    }
+
+    /// What a running tool asks for next.
+    fn nested_requests(&mut self, attempt: u32, nested: NestedCallId) {
+        if nested.index >= self.menu.nested_max {
+            return;
+        }
+        for ask in &self.menu.nested {
+            let (kind, tool, arguments) = match ask {
+                NestedAsk::Tool { tool, arguments } => (NestedKind::Tool, Some(tool.clone()), Some(arguments.clone())),
+                NestedAsk::Model => (NestedKind::Model, None, None),
+            };
+            let parent = nested.parent;
+            self.push(Input::NestedCallRequested { parent, attempt, nested, kind, tool, arguments });
+        }
+    }
+
+    /// A nested call is over, and says what it used or not.
+    fn nested_completion(&mut self, nested: NestedCallId) {
+        for usage in [Some(self.menu.usage), None] {
+            self.push(Input::NestedCompleted { nested, usage });
         }
     }
 

@@ -4,9 +4,10 @@
 use super::Report;
 use super::answers::{lapsed, timer_input};
 use crate::engine::Engine;
+use crate::machines::nested::NESTED_MAX;
 use crate::testkit::world::World;
 use crate::vocabulary::digest::Digest;
-use crate::vocabulary::effect::{Effect, TimerKind};
+use crate::vocabulary::effect::{Effect, GateSubject, TimerKind};
 use crate::vocabulary::environment::Environment;
 use crate::vocabulary::failure::ResolutionError;
 use crate::vocabulary::ids::{Ask, JudgeCallId, ModelCallId, NestedCallId, Ticket, ToolCallId};
@@ -18,6 +19,7 @@ const NO_MODEL_CALL: ModelCallId = ModelCallId(9_999);
 const NO_JUDGE_CALL: JudgeCallId = JudgeCallId(9_999);
 const NO_TOOL_CALL: ToolCallId = ToolCallId { round: 9_999, index: 0 };
 const NO_ASK: Ask = Ask(9_999);
+const NO_INDEX: u32 = NESTED_MAX - 1;
 
 /// Reports that the engine must refuse now, in a fixed order. `last` is the report that led here: it must be
 /// refused when it comes again, and when it comes again with another body.
@@ -53,14 +55,7 @@ fn nowhere() -> Vec<Input> {
         Input::ToolCompleted { call: NO_TOOL_CALL, attempt, output: ToolOutput::text("late") },
         Input::ToolFailed { call: NO_TOOL_CALL, attempt, error: ToolError::Execution { message: "late".to_owned() } },
         Input::ToolTimedOut { call: NO_TOOL_CALL, attempt },
-        Input::NestedCallRequested {
-            parent: NO_TOOL_CALL,
-            attempt,
-            nested,
-            kind: NestedKind::Model,
-            tool: None,
-            arguments: None,
-        },
+        nested_call(NO_TOOL_CALL, attempt, nested),
         Input::NestedCompleted { nested, usage: None },
         Input::GateAnswered { ask: NO_ASK, answer: GateAnswer::Allow },
         Input::GateFailed { ask: NO_ASK },
@@ -94,6 +89,7 @@ fn neighbours(engine: &Engine) -> Vec<Input> {
             Effect::InvokeTool { call, attempt, .. } => {
                 let attempt = attempt.saturating_add(1);
                 inputs.push(Input::ToolCompleted { call, attempt, output: ToolOutput::text("late") });
+                inputs.extend(nested_neighbours(engine.next_nested(call), attempt));
             }
             Effect::JudgeSemantics { call, attempt, .. } => {
                 let (draft, verdict) = (Digest::ZERO, Verdict::Supported);
@@ -108,11 +104,19 @@ fn neighbours(engine: &Engine) -> Vec<Input> {
                 inputs.push(Input::GateAnswered { ask, answer: GateAnswer::Allow });
                 inputs.push(Input::HookFailed { ask: Ask(ask.0.saturating_add(1)) });
             }
+            Effect::AskGate { about: GateSubject::Nested { nested }, .. } => {
+                inputs.push(Input::NestedCompleted { nested, usage: None });
+            }
             // And a hook's to a gate's.
-            Effect::AskGate { ask, .. } => inputs.push(Input::HookFailed { ask }),
+            Effect::AskGate { ask, about: GateSubject::Tool { .. } | GateSubject::Release { .. }, .. } => {
+                inputs.push(Input::HookFailed { ask });
+            }
+            Effect::AdmitNested { nested } => {
+                let nested = NestedCallId { index: NO_INDEX, ..nested };
+                inputs.push(Input::NestedCompleted { nested, usage: None });
+            }
             Effect::ResolveEnvironment
             | Effect::StartTimer { .. }
-            | Effect::AdmitNested { .. }
             | Effect::DenyNested { .. }
             | Effect::AwaitDecision { .. }
             | Effect::ReconcileTool { .. }
@@ -123,12 +127,25 @@ fn neighbours(engine: &Engine) -> Vec<Input> {
     inputs
 }
 
+/// The next nested call of a running tool, asked for by an attempt that is not open, and one that leaves a gap.
+fn nested_neighbours(next: NestedCallId, late: u32) -> Vec<Input> {
+    let asked = |nested: NestedCallId, attempt| nested_call(nested.parent, attempt, nested);
+    let gap = NestedCallId { index: next.index.saturating_add(1), ..next };
+    vec![asked(next, late), asked(gap, late.saturating_sub(1))]
+}
+
+fn nested_call(parent: ToolCallId, attempt: u32, nested: NestedCallId) -> Input {
+    Input::NestedCallRequested { parent, attempt, nested, kind: NestedKind::Model, tool: None, arguments: None }
+}
+
 /// Reports that break a limit of the spec.
 fn malformed(world: &World) -> Vec<Input> {
     let long = usize::try_from(world.spec.limits.note_bytes_max.saturating_add(1)).unwrap_or(0);
     vec![
         Input::CancelRequested { by: "x".repeat(long), origin: CancelOrigin::Caller },
         Input::DeadlineElapsed { displaced: Some(Box::new(Input::DeadlineElapsed { displaced: None })) },
+        nested_call(NO_TOOL_CALL, 1, NestedCallId { parent: NO_TOOL_CALL, index: NESTED_MAX }),
+        nested_call(NO_TOOL_CALL, 1, NestedCallId { parent: ToolCallId { index: 1, ..NO_TOOL_CALL }, index: 0 }),
     ]
     .into_iter()
     .chain(world.start_with(String::new()))
@@ -188,6 +205,13 @@ fn repetitions(last: &Report) -> Vec<Report> {
             let context = Some("another".to_owned());
             Some(Input::HookAnswered { ask: *ask, commands: Vec::new(), context })
         }
+        Input::NestedCallRequested { parent, attempt, nested, .. } => {
+            Some(nested_call(*parent, attempt.saturating_add(1), *nested))
+        }
+        Input::NestedCompleted { nested, usage } => {
+            let usage = if usage.is_some() { None } else { Some(Usage::default()) };
+            Some(Input::NestedCompleted { nested: *nested, usage })
+        }
         Input::CancelRequested { .. } | Input::ExecutionCrashed { .. } | Input::DeadlineElapsed { .. } => None,
         Input::RunStarted { .. }
         | Input::EnvironmentResolved { .. }
@@ -197,8 +221,6 @@ fn repetitions(last: &Report) -> Vec<Report> {
         | Input::ToolsDispatched { .. }
         | Input::ToolFailed { .. }
         | Input::ToolTimedOut { .. }
-        | Input::NestedCallRequested { .. }
-        | Input::NestedCompleted { .. }
         | Input::GateAnswered { .. }
         | Input::GateFailed { .. }
         | Input::HookFailed { .. }

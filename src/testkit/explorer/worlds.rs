@@ -1,7 +1,7 @@
 //! The worlds that together reach every row. Each is small in its own way: one set of bounds cannot reach
 //! every row (SPEC 13.9).
 
-use crate::testkit::world::{HookReply, Menu, Output, World};
+use crate::testkit::world::{HookReply, Menu, NestedAsk, Output, World};
 use crate::vocabulary::bound::{Allowance, Bound};
 use crate::vocabulary::environment::{
     Capability, Environment, Gate, GateOf, Hook, HookPoint, MergePolicy, StateKeySpec, StateScope,
@@ -39,6 +39,7 @@ pub fn worlds() -> Vec<World> {
         shared_state(),
         scheduled_actions(),
         earlier_facts(),
+        nested(),
     ]
 }
 
@@ -587,4 +588,27 @@ fn earlier_facts() -> World {
     let menu =
         Menu { environments, drafts: every_draft(), outputs: vec![Output::Fresh, said("seen before", None)], ..menu() };
     world("earlier_facts", spec, menu)
+}
+
+/// A call that makes calls of its own: of a tool behind a gate, of one that is done once, and of a model.
+fn nested() -> World {
+    let mut spec = spec();
+    spec.budgets.tool_calls = Some(2);
+    spec.budgets.tool_calls_by_tool = [("act".to_owned(), 1)].into();
+    let delegate = ToolSpec { attempts_max: 2, ..look() };
+    let door = Gate { tools: vec!["act".to_owned()], ..gate("door", GateOf::Tool) };
+    let menu = Menu {
+        environments: vec![environment(vec![delegate, act()], vec![door])],
+        batches: vec![batch([("look", r#"{"at":1}"#)])],
+        tool_errors: vec![ToolError::UnavailableBeforeDispatch { message: message() }],
+        tool_gates: vec![GateAnswer::Allow, GateAnswer::Confirm { expires_ms: None }],
+        nested: vec![
+            NestedAsk::Tool { tool: "act".to_owned(), arguments: Json::Object([].into()) },
+            NestedAsk::Tool { tool: "nobody".to_owned(), arguments: Json::Null },
+            NestedAsk::Model,
+        ],
+        nested_max: 2,
+        ..menu()
+    };
+    world("nested", spec, menu)
 }

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod handles;
+mod nested;
 mod parking;
 mod plugins;
 mod ports;
