@@ -11,7 +11,8 @@ use crate::machines::{CHARTS, Chart};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The machine: run, inference, tool_call, collection or release; all of them when absent.
+    /// The machine: run, inference, tool_call, nested_call, collection, consultation or release; all of them when
+    /// absent.
     machine: Option<String>,
     /// The language of the graph.
     #[arg(long, value_enum, default_value_t = Format::Mermaid)]

@@ -4,6 +4,7 @@
 mod anchor;
 mod answer;
 mod carry_on;
+mod check;
 mod completions;
 mod diagram;
 mod ending;
@@ -58,6 +59,8 @@ struct Arguments {
 enum Command {
     /// Takes a run to its end, from a scenario or a recorded transcript.
     Run(run::Arguments),
+    /// Merges the plugins of a scenario as a run would, and says what comes of it.
+    Check(check::Arguments),
     /// Carries on a run whose driver died, or every such run.
     Resume(resume::Resume),
     /// Cancels a run, whoever drives it.
@@ -119,6 +122,7 @@ pub fn main() -> ExitCode {
     interrupts::survive_file_size_limits();
     let result = match arguments.command {
         Command::Run(arguments) => block_on(run::run(&arguments, json)),
+        Command::Check(arguments) => check::run(&arguments, json),
         Command::Resume(arguments) => block_on(resume::resume(&arguments, json)),
         Command::Cancel(arguments) => block_on(answer::cancel(&arguments, json)),
         Command::Decide(arguments) => block_on(answer::decide(&arguments, json)),

@@ -23,7 +23,13 @@ pub use tool_permission::ToolPermission;
 use serde::de::DeserializeOwned;
 
 use crate::composition::PluginConfigError;
+use crate::runtime::plugins::Plugin;
 use crate::vocabulary::json::{Json, Pointer};
+
+/// All of them.
+pub(crate) fn all() -> [Box<dyn Plugin>; 2] {
+    [Box::new(ToolPermission), Box::new(AnswerPolicy)]
+}
 
 /// Reads a configuration that the manifest's schema let through.
 fn read<T: DeserializeOwned>(plugin: &str, config: &Json) -> Result<T, PluginConfigError> {

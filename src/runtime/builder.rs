@@ -7,7 +7,7 @@ use super::clock::{Clock, SystemClock};
 use super::driver::Equipment;
 use super::execution::{Error, Trouble};
 use super::plugins::{Company, Plugin, Registered};
-use super::ports::{AnyGates, AnyJudge, AnyModel, AnyTools, Gates, Judge, Model, Ports, Tools, Toolset};
+use super::ports::{Advisers, AnyGates, AnyJudge, AnyModel, AnyTools, Gates, Judge, Model, Ports, Tools, Toolset};
 use super::shared::Runtime;
 use super::store::Store;
 use super::trace::Traces;
@@ -108,7 +108,7 @@ impl Builder {
         }
         let (judge, gates, traces) = (self.judge, self.gates, self.traces);
         let plugins = Company::new(self.plugins);
-        let world = Arc::new(Ports { model, tools, judge, gates, plugins, traces });
+        let world = Arc::new(Ports { model, tools, judge, advisers: Advisers { gates, plugins, traces }, traces });
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
         let equipment = Equipment { store, clock, world, witness: None, traces, takes_over: false };
         Ok(Runtime::new(equipment, self.driven_max.unwrap_or(DRIVEN_MAX), true))

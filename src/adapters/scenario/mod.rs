@@ -22,7 +22,10 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 
+use crate::machines::toolbox::Toolbox;
+use crate::runtime::plugins::Company;
 use crate::vocabulary::environment::{Capability, Environment, Gate, Hook, StateKeySpec};
+use crate::vocabulary::failure::ResolutionError;
 use crate::vocabulary::ids::RunId;
 use crate::vocabulary::spec::{Spec, ToolSpec};
 
@@ -131,6 +134,20 @@ impl Scenario {
         }
     }
 
+    /// What a run of this scenario would resolve to: the same merge, and the same check by the engine, without a
+    /// run.
+    ///
+    /// # Errors
+    /// What the run would end with in row 18.
+    pub fn check(&self) -> Result<Environment, ResolutionError> {
+        if let Some(error) = &self.script.unresolved {
+            return Err(error.clone());
+        }
+        let environment = company().merge(&self.spec, self.environment())?;
+        Toolbox::new(&self.spec, environment.clone())?;
+        Ok(environment)
+    }
+
     /// What resolution finds.
     fn environment(&self) -> Environment {
         let Surroundings { tools, gates, hooks, state_keys, action_kinds, plugins, capabilities } =
@@ -146,6 +163,11 @@ impl Scenario {
             capabilities,
         }
     }
+}
+
+/// The plugins that a spec may name and that need no script.
+fn company() -> Company {
+    Company::of(crate::plugins::all())
 }
 
 /// A spec that would not begin a run is refused where it stands in the file.

@@ -11,16 +11,20 @@ use super::interruption::{EffectKind, Interruption, Moment, Point, Restart};
 use super::world::{Reaction, World as Script};
 use crate::engine::{Engine, Request};
 use crate::history::{Fault, Lines, Next, Replay, Replayed};
+use crate::runtime::Traces;
 use crate::runtime::clock::Clock;
-use crate::runtime::ports::Line;
+use crate::runtime::ports::{Advisers, Line};
 use crate::runtime::world::{self, Performed, World};
 use crate::vocabulary::effect::{Effect, TimerKind};
+use crate::vocabulary::environment::Environment;
 use crate::vocabulary::ids::{Ticket, ToolCallId};
 use crate::vocabulary::input::{Input, LiveTool};
 
 /// A script while it is played.
 pub(super) struct Playing {
     clock: Arc<dyn Clock>,
+    /// The plugins that are ready to be registered: a spec that names one gets the real one.
+    advisers: Advisers,
     state: Arc<Mutex<State>>,
 }
 
@@ -79,7 +83,8 @@ impl Playing {
             over: false,
             restart: None,
         };
-        Self { clock, state: Arc::new(Mutex::new(state)) }
+        let advisers = Advisers { gates: None, plugins: super::company(), traces: Traces::Outline };
+        Self { clock, advisers, state: Arc::new(Mutex::new(state)) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -163,6 +168,15 @@ impl Playing {
         }))
     }
 
+    /// What resolution finds, with what the plugins of the spec contribute.
+    fn merged(&self, engine: &Engine, host: Environment) -> Input {
+        let merged = engine.spec().map(|spec| self.advisers.plugins.merge(spec, host.clone()));
+        match merged.unwrap_or(Ok(host)) {
+            Ok(environment) => Input::EnvironmentResolved { environment: Box::new(environment) },
+            Err(error) => Input::ResolutionFailed { error },
+        }
+    }
+
     /// A person of whom the script says that they never answer: the run waits for its timers. When nothing
     /// expires, it waits for a person.
     fn silence(&self, engine: &Engine, ticket: &Ticket, call: ToolCallId) -> Performed {
@@ -187,8 +201,14 @@ impl World for Playing {
             state.silent.clear();
             state.over = true;
         }
+        if let Some(performed) = self.advisers.ask_registered(engine, effect) {
+            return performed;
+        }
         let reaction = self.state().script.perform(effect);
         match (reaction, effect) {
+            (Reaction::Report { after_ms, input: Input::EnvironmentResolved { environment } }, _) => {
+                self.later(after_ms, self.merged(engine, *environment))
+            }
             (Reaction::Report { after_ms, input }, _) => self.later(after_ms, input),
             (Reaction::Silence, Effect::AwaitDecision { ticket, call }) => self.silence(engine, ticket, *call),
             (Reaction::Silence, _) => Performed::HandedOn,

@@ -71,6 +71,21 @@ impl Company {
         Self { registered: Arc::new(registered), cast: Arc::default() }
     }
 
+    /// These plugins, each under its own id.
+    pub(crate) fn of(plugins: impl IntoIterator<Item = Box<dyn Plugin>>) -> Self {
+        let registered = plugins.into_iter().map(|plugin| {
+            let manifest = plugin.manifest();
+            (manifest.id.clone(), Registered { manifest, plugin })
+        });
+        Self::new(registered.collect())
+    }
+
+    /// Whether a plugin is registered here and the run's spec asks for it.
+    pub(crate) fn takes_part(&self, engine: &Engine, plugin: &str) -> bool {
+        let named = engine.spec().is_some_and(|spec| spec.plugins.iter().any(|named| named.id == plugin));
+        named && self.registered.contains_key(plugin)
+    }
+
     /// The same plugins for another run.
     pub(crate) fn anew(&self) -> Self {
         Self { registered: Arc::clone(&self.registered), cast: Arc::default() }

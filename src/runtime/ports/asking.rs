@@ -7,12 +7,14 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tracing::Instrument;
 
-use super::{AnyGates, GateAbout, GateFailure, GateQuestion, Ports, Snapshot, caught, cited};
-use crate::engine::Engine;
+use super::{AnyGates, GateAbout, GateFailure, GateQuestion, Snapshot, caught, cited};
+use crate::engine::{Engine, Request};
 use crate::machines::consultation::{Question, State, Then};
 use crate::machines::release::Candidate;
-use crate::runtime::plugins::{ActionQuestion, Handler, HookAbout, HookAnswer, HookQuestion};
-use crate::vocabulary::effect::GateSubject;
+use crate::runtime::plugins::{ActionQuestion, Company, Handler, HookAbout, HookAnswer, HookQuestion};
+use crate::runtime::trace::Traces;
+use crate::runtime::world::Performed;
+use crate::vocabulary::effect::{Effect, GateSubject};
 use crate::vocabulary::environment::{Capability, HookPoint};
 use crate::vocabulary::ids::Ask;
 use crate::vocabulary::input::{GateAnswer, Input};
@@ -58,10 +60,13 @@ async fn ask<Q, A, E: fmt::Display>(handler: Result<Handler<Q, A, E>, String>, q
     }
 }
 
-/// The plugin to which something of the run's environment belongs.
+/// The plugin of the run's spec to which something of its environment belongs. What a plugin has that the host
+/// itself brought, without the spec, is the host's.
 pub(super) fn owner(engine: &Engine, owns: impl Fn(&Capability) -> bool) -> Option<&str> {
     let capabilities = &engine.environment()?.capabilities;
-    capabilities.iter().find(|capability| owns(capability)).map(|capability| capability.plugin.as_str())
+    let plugin =
+        capabilities.iter().find(|capability| owns(capability)).map(|capability| capability.plugin.as_str())?;
+    engine.spec()?.plugins.iter().any(|named| named.id == plugin).then_some(plugin)
 }
 
 /// The tools of the run's environment that belong to plugins: plugin and name.
@@ -74,7 +79,55 @@ pub(super) fn tools_of_plugins(engine: &Engine) -> Vec<(String, String)> {
     capabilities.iter().flat_map(tools).collect()
 }
 
-impl Ports {
+/// Who is asked: the host's gates, and the plugins of a run.
+#[derive(Clone)]
+pub(crate) struct Advisers {
+    pub(crate) gates: Option<Arc<dyn AnyGates>>,
+    pub(crate) plugins: Company,
+    pub(crate) traces: Traces,
+}
+
+impl Advisers {
+    /// The same for another run.
+    pub(super) fn anew(&self) -> Self {
+        Self { plugins: self.plugins.anew(), ..self.clone() }
+    }
+
+    /// Asks a plugin that is registered here, and nobody else; `None` when the effect is no question to one.
+    pub(crate) fn ask_registered(&self, engine: &Engine, effect: &Request) -> Option<Performed> {
+        let takes_part = |plugin: &str| self.plugins.takes_part(engine, plugin);
+        let report = match effect {
+            Effect::AskGate { ask, gate, about } => {
+                owner(engine, |own| own.gates.contains(gate)).filter(|plugin| takes_part(plugin))?;
+                self.ask_gate(engine, *ask, gate, about)
+            }
+            Effect::CallHook { ask, point: HookPoint::RunEnd, plugin } if takes_part(plugin) => {
+                return self.tell_hook(engine, *ask, plugin).map(Performed::Tells);
+            }
+            Effect::CallHook { ask, point, plugin } if takes_part(plugin) => {
+                self.call_hook(engine, *ask, *point, plugin)
+            }
+            Effect::PerformAction { ask, plugin, .. } if takes_part(plugin) => {
+                self.perform_action(engine, *ask, plugin)
+            }
+            Effect::CallHook { .. }
+            | Effect::PerformAction { .. }
+            | Effect::ResolveEnvironment
+            | Effect::CallModel { .. }
+            | Effect::StartTimer { .. }
+            | Effect::DispatchTools { .. }
+            | Effect::InvokeTool { .. }
+            | Effect::AdmitNested { .. }
+            | Effect::DenyNested { .. }
+            | Effect::AwaitDecision { .. }
+            | Effect::ReconcileTool { .. }
+            | Effect::JudgeSemantics { .. }
+            | Effect::AbortInFlight
+            | Effect::Publish { .. } => None,
+        };
+        report.map(Performed::Reports)
+    }
+
     pub(super) fn ask_gate(
         &self,
         engine: &Engine,

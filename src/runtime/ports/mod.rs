@@ -28,6 +28,7 @@ pub use snapshot::Snapshot;
 pub use tools::{Invocation, Tools};
 pub use toolset::Toolset;
 
+pub(crate) use asking::Advisers;
 pub(crate) use gates::AnyGates;
 pub(crate) use judge::AnyJudge;
 pub(crate) use model::AnyModel;

@@ -6,12 +6,11 @@ use futures_util::future::BoxFuture;
 use tracing::Instrument;
 
 use super::{
-    AnyGates, AnyJudge, AnyModel, AnyTools, Invocation, JudgeQuestion, Line, ModelAnswer, ModelCall, ModelFailure,
+    Advisers, AnyJudge, AnyModel, AnyTools, Invocation, JudgeQuestion, Line, ModelAnswer, ModelCall, ModelFailure,
     Snapshot, asking, caught,
 };
 use crate::engine::{Engine, Request};
 use crate::machines::release::{Candidate, Citation};
-use crate::runtime::plugins::Company;
 use crate::runtime::trace::Traces;
 use crate::runtime::world::{Performed, World};
 use crate::vocabulary::digest::Digest;
@@ -28,8 +27,7 @@ pub(crate) struct Ports {
     pub(crate) model: Arc<dyn AnyModel>,
     pub(crate) tools: Arc<dyn AnyTools>,
     pub(crate) judge: Option<Arc<dyn AnyJudge>>,
-    pub(crate) gates: Option<Arc<dyn AnyGates>>,
-    pub(crate) plugins: Company,
+    pub(crate) advisers: Advisers,
     pub(crate) traces: Traces,
 }
 
@@ -38,16 +36,16 @@ impl World for Ports {
         let report = match effect {
             Effect::ResolveEnvironment => self.resolve(engine),
             Effect::CallModel { call, attempt, .. } => self.call_model(engine, *call, *attempt),
-            Effect::AskGate { ask, gate, about } => self.ask_gate(engine, *ask, gate, about),
+            Effect::AskGate { ask, gate, about } => self.advisers.ask_gate(engine, *ask, gate, about),
             Effect::InvokeTool { call, attempt, operation_id } => {
                 self.invoke(engine, *call, *attempt, operation_id, line)
             }
             Effect::JudgeSemantics { call, attempt, draft } => self.judge(engine, *call, *attempt, *draft),
             Effect::CallHook { ask, point: HookPoint::RunEnd, plugin } => {
-                return self.tell_hook(engine, *ask, plugin).map_or(Performed::HandedOn, Performed::Tells);
+                return self.advisers.tell_hook(engine, *ask, plugin).map_or(Performed::HandedOn, Performed::Tells);
             }
-            Effect::CallHook { ask, point, plugin } => self.call_hook(engine, *ask, *point, plugin),
-            Effect::PerformAction { ask, plugin, .. } => self.perform_action(engine, *ask, plugin),
+            Effect::CallHook { ask, point, plugin } => self.advisers.call_hook(engine, *ask, *point, plugin),
+            Effect::PerformAction { ask, plugin, .. } => self.advisers.perform_action(engine, *ask, plugin),
             Effect::StartTimer { .. }
             | Effect::DispatchTools { .. }
             | Effect::AdmitNested { .. }
@@ -65,7 +63,7 @@ impl World for Ports {
     fn live(&self, engine: &Engine) -> BoxFuture<'static, Vec<LiveTool>> {
         let tools = Arc::clone(&self.tools);
         let owned = asking::tools_of_plugins(engine);
-        let of_plugins = self.plugins.cast(engine).map(|cast| cast.live(&owned)).unwrap_or_default();
+        let of_plugins = self.advisers.plugins.cast(engine).map(|cast| cast.live(&owned)).unwrap_or_default();
         // Tools that cannot say what they are declare nothing, so nothing is entered again.
         Box::pin(async move {
             let mut live = caught(tools.live()).await.unwrap_or_default();
@@ -76,14 +74,14 @@ impl World for Ports {
     }
 
     fn for_a_run(&self) -> Option<Arc<dyn World>> {
-        Some(Arc::new(Self { plugins: self.plugins.anew(), ..self.clone() }))
+        Some(Arc::new(Self { advisers: self.advisers.anew(), ..self.clone() }))
     }
 }
 
 impl Ports {
     fn resolve(&self, engine: &Engine) -> Option<BoxFuture<'static, Input>> {
         let spec = engine.spec()?.clone();
-        let (tools, plugins) = (Arc::clone(&self.tools), self.plugins.clone());
+        let (tools, plugins) = (Arc::clone(&self.tools), self.advisers.plugins.clone());
         Some(Box::pin(async move {
             let resolved = caught(tools.resolve(spec.clone())).await;
             match resolved.map(|host| host.and_then(|host| plugins.merge(&spec, host))) {
@@ -140,7 +138,8 @@ impl Ports {
         let invocation = Invocation { run, call, attempt, operation_id, plan, state, line };
         let name = invocation.tool().name.clone();
         let owner = asking::owner(engine, |capability| capability.tools.contains(&name));
-        let of_plugin = owner.map(|plugin| self.plugins.cast(engine).and_then(|cast| cast.tool(plugin, &name)));
+        let of_plugin =
+            owner.map(|plugin| self.advisers.plugins.cast(engine).and_then(|cast| cast.tool(plugin, &name)));
         let (span, traces) = (self.traces.execute_tool(&invocation), self.traces);
         let tools = Arc::clone(&self.tools);
         let report = async move {
