@@ -424,7 +424,8 @@ fn nobody_is_asked_about_a_round_that_the_budget_denies() {
 
 #[test]
 fn a_run_that_is_cut_off_rolls_its_tail_back_and_one_that_ends_by_itself_commits_it() {
-    let ends: [(fn(&mut Play), RunStatus); 3] = [
+    type End = fn(&mut Play);
+    let ends: [(End, RunStatus); 3] = [
         (|play| drop(play.step(cancel())), RunStatus::Cancelled),
         (|play| drop(play.step(Input::ExecutionCrashed { origin: "driver".to_owned() })), RunStatus::Failed),
         (|play| drop(play.says(&conclusion(&["f1"]))), RunStatus::Success),
@@ -577,7 +578,8 @@ fn an_environment_beyond_a_bound_ends_the_run_before_it_begins() {
 
 #[test]
 fn an_environment_that_contradicts_itself_is_refused_by_name() {
-    let breaks: [(fn(&mut Environment), ResolutionKind); 6] = [
+    type Spoil = fn(&mut Environment);
+    let breaks: [(Spoil, ResolutionKind); 6] = [
         (
             |environment| environment.capabilities.push(environment.capabilities[0].clone()),
             ResolutionKind::DuplicatePlugin,

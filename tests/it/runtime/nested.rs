@@ -181,7 +181,8 @@ async fn a_denial_says_why() {
 
 #[tokio::test]
 async fn a_gate_takes_its_time_over_a_nested_call_and_its_words_reach_the_tool() {
-    let answers: [(fn() -> GateAnswer, &str); 4] = [
+    type Answer = fn() -> GateAnswer;
+    let answers: [(Answer, &str); 4] = [
         (|| GateAnswer::Allow, "n1.0.0"),
         (|| GateAnswer::Block { reason: Some("not now".to_owned()) }, "BLOCKED: not now"),
         (|| GateAnswer::SetResult { content: "as usual".to_owned() }, "SET_BY_GATE: as usual"),
