@@ -71,6 +71,7 @@ impl Core {
                 release::State::Waiting
                 | release::State::RepairingDraft { .. }
                 | release::State::RepairingEvidence { .. }
+                | release::State::Verified { .. }
                 | release::State::Gating { .. }
                 | release::State::Decided { .. }
                 | release::State::Delivered { .. } => object(Unexpected, "release"),

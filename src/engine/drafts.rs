@@ -4,10 +4,12 @@ use super::core::{Core, drive};
 use super::outbox::{Outbox, Raised, Request};
 use super::rounds::Denied;
 use super::table::Cause;
+use crate::machines::consultation::Then;
 use crate::machines::release::{self, Candidate, Event, EvidencedDraft, Releasing, State, VerifiedDraft, draft, guard};
 use crate::machines::run::{self, Run};
 use crate::vocabulary::draft::BadDraft;
 use crate::vocabulary::effect::{Effect, GateSubject, Purpose};
+use crate::vocabulary::environment::HookPoint;
 use crate::vocabulary::ids::{Ask, JudgeCallId};
 use crate::vocabulary::input::{GateAnswer, Verdict};
 use crate::vocabulary::llm::{Content, FinishReason, Usage};
@@ -67,6 +69,7 @@ impl Core {
             State::Waiting
             | State::RepairingDraft { .. }
             | State::Judging { .. }
+            | State::Verified { .. }
             | State::Gating { .. }
             | State::Decided { .. }
             | State::Delivered { .. } => kind,
@@ -118,6 +121,7 @@ impl Core {
             State::RepairingEvidence { violation, .. } => self.end(Cause::EvidenceViolated(violation), out),
             State::Waiting
             | State::Judging { .. }
+            | State::Verified { .. }
             | State::Gating { .. }
             | State::Decided { .. }
             | State::Delivered { .. } => {}
@@ -168,6 +172,22 @@ impl Core {
         }
     }
 
+    /// A draft holds: the hooks before a release hear of it, and then the gates are asked.
+    pub(crate) fn verified(&mut self, verified: VerifiedDraft, out: &mut Outbox) {
+        if self.hooks_at(HookPoint::BeforeRelease, None).is_empty() {
+            return self.ask_release_gate(verified, 0, out);
+        }
+        drive::<Releasing>(&mut self.release, &Event::Verified(verified), out);
+        self.consult(HookPoint::BeforeRelease, Then::AskReleaseGates, out);
+    }
+
+    /// The hooks have heard of the draft.
+    pub(crate) fn ask_first_gate(&mut self, out: &mut Outbox) {
+        if let State::Verified { verified } = self.release.clone() {
+            self.ask_release_gate(verified, 0, out);
+        }
+    }
+
     /// A verified draft meets the release gate in that place, or is released when there is none.
     pub(crate) fn ask_release_gate(&mut self, verified: VerifiedDraft, gate: usize, out: &mut Outbox) {
         let stands = self.tools.toolbox.as_ref().is_some_and(|toolbox| toolbox.release_gates().get(gate).is_some());
@@ -210,7 +230,10 @@ impl Core {
     /// What the release has outstanding.
     pub(crate) fn release_effect(&self) -> Option<Request> {
         match &self.release {
-            State::Waiting | State::RepairingDraft { .. } | State::RepairingEvidence { .. } => None,
+            State::Waiting
+            | State::RepairingDraft { .. }
+            | State::RepairingEvidence { .. }
+            | State::Verified { .. } => None,
             State::Judging { call, attempt, evidenced } => {
                 Some(Effect::JudgeSemantics { call: *call, attempt: *attempt, draft: evidenced.digest() })
             }

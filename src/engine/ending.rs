@@ -9,12 +9,10 @@ use crate::machines::accept;
 use crate::machines::batch::call::{self, Event as CallEvent};
 use crate::machines::batch::{Closing, Remark};
 use crate::machines::collection::{self, Collection};
-use crate::machines::consultation::Then;
 use crate::machines::inference::{self, Inference};
 use crate::machines::release::{self, Releasing};
 use crate::machines::run::Run;
 use crate::vocabulary::effect::Effect;
-use crate::vocabulary::environment::HookPoint;
 use crate::vocabulary::failure::Failure;
 use crate::vocabulary::ids::ToolCallId;
 use crate::vocabulary::outcome::RunStatus;
@@ -171,9 +169,7 @@ impl Core {
             Raised::ExecutionFailed(failure) => self.failed(failure, out),
             Raised::EvidenceHeld(evidenced) => self.judge(evidenced, out),
             Raised::EvidenceViolated(kind) => self.evidence_violated(kind, out),
-            Raised::SemanticsHeld(verified) => {
-                self.consult(HookPoint::BeforeRelease, Then::AskReleaseGates(verified), out);
-            }
+            Raised::SemanticsHeld(verified) => self.verified(verified, out),
             Raised::SemanticsRefused(evidenced, kind) => self.end(Cause::SemanticsRefused(evidenced, kind), out),
             Raised::ReleaseBlocked(gate) => self.end(Cause::Blocked(gate), out),
         }

@@ -50,7 +50,7 @@ impl Core {
             }
             Then::EndRound => self.consult(HookPoint::RoundEnd, Then::CloseBatch, out),
             Then::CloseBatch => self.finish_batch(out),
-            Then::AskReleaseGates(verified) => self.ask_release_gate(verified, 0, out),
+            Then::AskReleaseGates => self.ask_first_gate(out),
         }
     }
 

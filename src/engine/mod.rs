@@ -262,14 +262,11 @@ impl Engine {
     /// Privileged: it is not released yet.
     #[must_use]
     pub fn evidence(&self) -> Option<&Candidate> {
-        if let consultation::State::Asking { open } = &self.core()?.consultation
-            && let consultation::Then::AskReleaseGates(verified) = &open.then
-        {
-            return Some(verified.evidenced().candidate());
-        }
         match &self.core()?.release {
             release::State::Judging { evidenced, .. } => Some(evidenced.candidate()),
-            release::State::Gating { verified, .. } => Some(verified.evidenced().candidate()),
+            release::State::Verified { verified } | release::State::Gating { verified, .. } => {
+                Some(verified.evidenced().candidate())
+            }
             release::State::Waiting
             | release::State::RepairingDraft { .. }
             | release::State::RepairingEvidence { .. }

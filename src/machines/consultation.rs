@@ -10,7 +10,6 @@ use statig::blocking::StateExt;
 use statig::prelude::state_machine;
 
 use super::inference::Request;
-use super::release::VerifiedDraft;
 use super::{Chart, Machine, Transition, labels, transitions};
 use crate::vocabulary::digest::Digest;
 use crate::vocabulary::effect::Purpose;
@@ -126,7 +125,7 @@ pub enum Then {
     /// The batch is committed and published.
     CloseBatch,
     /// The release gates are asked.
-    AskReleaseGates(VerifiedDraft),
+    AskReleaseGates,
 }
 
 /// A response that is held while hooks are asked. Privileged: its text is not released.
@@ -160,9 +159,8 @@ impl Then {
                 let bytes = serde_json::to_vec(held).unwrap_or_default();
                 Some(Digest::of("portcullis.held.1", &[&bytes]))
             }
-            Self::AskReleaseGates(verified) => Some(verified.digest()),
             Self::CallModel(purpose) => Some(Digest::of("portcullis.held.1", &[purpose.word().as_bytes()])),
-            Self::OpenRound | Self::EndRound | Self::CloseBatch => None,
+            Self::OpenRound | Self::EndRound | Self::CloseBatch | Self::AskReleaseGates => None,
         }
     }
 }

@@ -532,6 +532,21 @@ fn hooks_at_the_end_are_told_again_until_the_release_is_delivered() {
     play.check_history();
 }
 
+/// The judge was asked once: its verdict is not taken again while hooks hear of the draft, nor asked for again.
+#[test]
+fn a_verdict_is_taken_once_while_hooks_hear_of_the_draft() {
+    let mut play = Play::resolved(spec(), environment(&[("p", HookPoint::BeforeRelease)]));
+    play.looks(1, "seen");
+    play.says(&conclusion(&["f1"]));
+    let verdict = play.judged(Verdict::Supported);
+    play.step(verdict.clone());
+    assert_eq!(play.refused(verdict), RefusalKind::Duplicate);
+    let again = play.recover(1);
+    assert!(!again.effects.iter().any(|effect| matches!(effect, Effect::JudgeSemantics { .. })));
+    play.hook(Vec::new());
+    assert_eq!(play.row(), 1);
+}
+
 #[test]
 fn a_hook_before_the_release_can_still_end_the_run() {
     let mut play = Play::resolved(unjudged(), {

@@ -25,23 +25,30 @@ const TABLE: &[Transition] = transitions! {
     waiting,            draft_repair_asked    => repairing_draft;
     waiting,            evidence_repair_asked => repairing_evidence;
     waiting,            judge_asked           => judging;
+    waiting,            verified              => verified;
     waiting,            gate_asked            => gating;
     waiting,            decided               => decided;
 
     repairing_draft,    draft_repair_asked    => repairing_draft;
     repairing_draft,    evidence_repair_asked => repairing_evidence;
     repairing_draft,    judge_asked           => judging;
+    repairing_draft,    verified              => verified;
     repairing_draft,    gate_asked            => gating;
     repairing_draft,    decided               => decided;
 
     repairing_evidence, evidence_repair_asked => repairing_evidence;
     repairing_evidence, judge_asked           => judging;
+    repairing_evidence, verified              => verified;
     repairing_evidence, gate_asked            => gating;
     repairing_evidence, decided               => decided;
 
     judging,            interrupted           => judging;
+    judging,            verified              => verified;
     judging,            gate_asked            => gating;
     judging,            decided               => decided;
+
+    verified,           gate_asked            => gating;
+    verified,           decided               => decided;
 
     gating,             gate_asked            => gating;
     gating,             decided               => decided;
@@ -94,6 +101,12 @@ pub enum State {
         #[serde(rename = "draft")]
         evidenced: EvidencedDraft,
     },
+    /// The draft holds, and the hooks before a release are asked.
+    Verified {
+        /// The draft.
+        #[serde(rename = "draft")]
+        verified: VerifiedDraft,
+    },
     /// A release gate is asked.
     Gating {
         /// The question.
@@ -120,7 +133,7 @@ pub enum State {
 
 labels! { State, STATES:
     Waiting => waiting, RepairingDraft => repairing_draft, RepairingEvidence => repairing_evidence,
-    Judging => judging, Gating => gating, Decided => decided, Delivered => delivered,
+    Judging => judging, Verified => verified, Gating => gating, Decided => decided, Delivered => delivered,
 }
 
 /// What moves a release.
@@ -132,6 +145,8 @@ pub enum Event {
     EvidenceRepairAsked(EvidenceViolation),
     /// The judge is asked.
     JudgeAsked(JudgeCallId, EvidencedDraft),
+    /// The draft holds, and plugins are asked.
+    Verified(VerifiedDraft),
     /// A release gate is asked.
     GateAsked {
         /// The question.
@@ -151,7 +166,7 @@ pub enum Event {
 
 labels! { Event, EVENTS:
     DraftRepairAsked => draft_repair_asked, EvidenceRepairAsked => evidence_repair_asked,
-    JudgeAsked => judge_asked, GateAsked => gate_asked, Interrupted => interrupted, Decided => decided,
+    JudgeAsked => judge_asked, Verified => verified, GateAsked => gate_asked, Interrupted => interrupted, Decided => decided,
     Delivered => delivered,
 }
 
@@ -174,9 +189,11 @@ impl State {
         match self {
             Self::Waiting => Progress::Collecting,
             Self::RepairingDraft { .. } | Self::RepairingEvidence { .. } => Progress::Repairing,
-            Self::Judging { .. } | Self::Gating { .. } | Self::Decided { .. } | Self::Delivered { .. } => {
-                Progress::SafetyValidating
-            }
+            Self::Judging { .. }
+            | Self::Verified { .. }
+            | Self::Gating { .. }
+            | Self::Decided { .. }
+            | Self::Delivered { .. } => Progress::SafetyValidating,
         }
     }
 }
@@ -243,7 +260,13 @@ impl Releasing {
         }
     }
 
-    #[state(superstate = "checking")]
+    #[state(superstate = "undecided")]
+    fn verified(verified: &mut VerifiedDraft, event: &Event) -> Outcome<State> {
+        let _ = (verified, event);
+        Super
+    }
+
+    #[state(superstate = "undecided")]
     fn gating(ask: &mut Ask, gate: &mut u32, verified: &mut VerifiedDraft, event: &Event) -> Outcome<State> {
         let _ = (ask, gate, verified, event);
         Super
@@ -270,6 +293,7 @@ impl Releasing {
                 To(State::Judging { call: *call, attempt: 1, evidenced: evidenced.clone() })
             }
             Event::DraftRepairAsked(_)
+            | Event::Verified(_)
             | Event::GateAsked { .. }
             | Event::Interrupted
             | Event::Decided(..)
@@ -277,9 +301,15 @@ impl Releasing {
         }
     }
 
+    /// Until the draft is known to hold.
+    #[superstate(superstate = "undecided")]
+    fn checking(event: &Event) -> Outcome<State> {
+        if let Event::Verified(verified) = event { To(State::Verified { verified: verified.clone() }) } else { Super }
+    }
+
     /// Until the release is decided.
     #[superstate]
-    fn checking(event: &Event) -> Outcome<State> {
+    fn undecided(event: &Event) -> Outcome<State> {
         match event {
             Event::GateAsked { ask, gate, verified } => {
                 To(State::Gating { ask: *ask, gate: *gate, verified: verified.clone() })
@@ -288,6 +318,7 @@ impl Releasing {
             Event::DraftRepairAsked(_)
             | Event::EvidenceRepairAsked(_)
             | Event::JudgeAsked(..)
+            | Event::Verified(_)
             | Event::Interrupted
             | Event::Delivered => Super,
         }
