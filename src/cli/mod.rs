@@ -59,7 +59,7 @@ struct Arguments {
 enum Command {
     /// Takes a run to its end, from a scenario or a recorded transcript.
     Run(run::Arguments),
-    /// Merges the plugins of a scenario as a run would, and says what comes of it.
+    /// Merges the plugins of a scenario as a run would, and says what comes of it: 0 it resolves, 4 it does not.
     Check(check::Arguments),
     /// Carries on a run whose driver died, or every such run.
     Resume(resume::Resume),

@@ -12,7 +12,7 @@ use super::party::Party;
 use crate::vocabulary::environment::{Capability, Environment, Hook};
 
 /// The owner of what the embedder itself brings, in errors. No plugin may be called that.
-pub const HOST: &str = "host";
+pub const HOST: &str = crate::machines::capabilities::HOST;
 
 /// An environment that is whole: every contribution lies inside a bound, every id is there once.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use crate::vocabulary::environment::{Capability, Environment, Gate, GateOf, MergePolicy, StateScope};
 use crate::vocabulary::failure::ResolutionError;
 
+/// Who is named where no plugin is: whoever put the environment together.
+pub(crate) const HOST: &str = "host";
+
 /// Every plugin's bound, and who owns what.
 #[derive(Debug, Clone, Default)]
 pub struct Capabilities {
@@ -31,13 +34,16 @@ impl Capabilities {
         }
         for kind in &environment.action_kinds {
             if !found.action_kinds.contains_key(kind) {
-                return Err(misconfigured(kind, "an action kind that no plugin performs".to_owned()));
+                return Err(misconfigured(HOST, format!("no plugin performs the action kind {kind:?}")));
             }
         }
         for state in &environment.state_keys {
             let place = (state.scope, state.key.clone());
             if found.state_keys.insert(place, state.policy).is_some() {
-                return Err(misconfigured(&state.key, format!("a {} state key that is declared twice", state.scope)));
+                return Err(misconfigured(
+                    HOST,
+                    format!("the {} state key {:?} is declared twice", state.scope, state.key),
+                ));
             }
         }
         Ok(found)

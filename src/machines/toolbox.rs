@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::capabilities::Capabilities;
+use super::capabilities::{Capabilities, HOST};
 use super::schema::Schema;
 use crate::vocabulary::digest::Digest;
 use crate::vocabulary::environment::{Environment, GateOf, HookPoint};
@@ -135,8 +135,8 @@ fn refuse_what_would_be_dropped(spec: &Spec, environment: &Environment) -> Resul
     for gate in &environment.gates {
         let unknown = |name: &&String| !environment.tools.iter().any(|tool| tool.name == **name);
         if let Some(tool) = gate.tools.iter().find(unknown) {
-            let message = format!("the gate stands before {tool:?}, and there is no such tool");
-            return Err(ResolutionError::Config { plugin: gate.id.clone(), message });
+            let message = format!("the gate {:?} stands before {tool:?}, and there is no such tool", gate.id);
+            return Err(ResolutionError::Config { plugin: HOST.to_owned(), message });
         }
     }
     Ok(())

@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::de::DeserializeOwned;
+
 use super::ports::Snapshot;
+use crate::composition::{StateKey, StateShape};
 use crate::engine::Engine;
+use crate::vocabulary::environment::StateScope;
 use crate::vocabulary::fact::PriorFact;
 use crate::vocabulary::ids::RunId;
 use crate::vocabulary::json::Json;
@@ -23,6 +27,18 @@ impl Thread {
     pub(super) fn of(run: &RunId, engine: &Engine) -> Self {
         let facts = engine.facts().iter().map(|fact| fact.carried_from(run)).collect();
         Self { state: Snapshot::new(engine.shared_state()).of_thread(), facts }
+    }
+}
+
+impl Thread {
+    /// The value of a key in the thread's scope; the type's default when none stands there, as of every key of
+    /// another scope.
+    ///
+    /// # Errors
+    /// When another shape of value stands there.
+    pub fn read<T: DeserializeOwned + Default>(&self, key: &StateKey<T>) -> Result<T, StateShape> {
+        let state = self.state.iter().map(|(key, value)| ((StateScope::Thread, key.clone()), value.clone()));
+        key.read(&state.collect())
     }
 }
 

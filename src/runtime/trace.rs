@@ -10,6 +10,7 @@ use crate::runtime::ports::{Invocation, ModelAnswer, ModelCall, ModelFailure};
 use crate::vocabulary::environment::HookPoint;
 use crate::vocabulary::ids::{Ask, RunId};
 use crate::vocabulary::input::GateAnswer;
+use crate::vocabulary::signal::Signal;
 use crate::vocabulary::tool::{ToolError, ToolOutput};
 
 /// What spans show.
@@ -20,6 +21,19 @@ pub enum Traces {
     Outline,
     /// Messages, arguments and results too. They may hold text that is never released.
     Content,
+}
+
+/// Says who broke what: the ids that a person needs to mend a plugin. They stand in no ending and no event.
+pub(super) fn blame(run: &RunId, signals: &[Signal]) {
+    for signal in signals {
+        if let Signal::EnvironmentRefused { error } = signal {
+            tracing::error!(%run, kind = error.tag(), reason = %error, "the environment does not resolve");
+        } else if let Signal::BoundBroken { plugin, contribution } = signal {
+            tracing::error!(%run, plugin, contribution, "a plugin went beyond its bound");
+        } else if let Signal::StateConflicted { scope, key, earlier, later } = signal {
+            tracing::error!(%run, scope = scope.word(), key, earlier, later, "two writes do not go together");
+        }
+    }
 }
 
 impl Traces {

@@ -20,7 +20,7 @@ use super::execution::{Error, Trouble};
 use super::face::{Command, Ended, Face, Standpoint, Waiting};
 use super::ports::{TooLate, Wanted, Wish, Wished};
 use super::store::{Append, Lease, Standing, Store, StoreError};
-use super::trace::Traces;
+use super::trace::{Traces, blame};
 use super::witness::Witness;
 use super::world::{Interruption, Performed, World};
 use crate::engine::{Engine, Request, Step};
@@ -449,6 +449,7 @@ impl Driver {
             if let Some(witness) = &self.equipment.witness {
                 witness.stepped(&self.engine, step);
             }
+            blame(&self.lease.run, &step.signals);
             self.face.tell(events(&self.engine, step, &mut self.progress));
             if let Input::ToolTimedOut { call, .. }
             | Input::ToolCompleted { call, .. }

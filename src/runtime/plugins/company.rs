@@ -93,7 +93,7 @@ impl Company {
 
     /// The environment that the host found, with what the plugins of the spec contribute.
     pub(crate) fn merge(&self, spec: &Spec, host: Environment) -> Result<Environment, ResolutionError> {
-        if spec.plugins.is_empty() {
+        if spec.plugins.is_empty() && host.plugins.is_empty() && host.capabilities.is_empty() {
             return Ok(host);
         }
         let mut proposals = Vec::new();
