@@ -72,6 +72,7 @@ fn check_bound(plugin: &str, bound: &Bound) -> Checked {
 
 /// Whether the embedder's environment holds together: what its plugins claim is there, and is performed.
 pub(super) fn check_host(host: &Environment) -> Checked {
+    host.plugins.iter().try_for_each(|plugin| check_id(plugin))?;
     for Capability { plugin, tools, gates, action_kinds, .. } in &host.capabilities {
         let part = host.plugins.contains(plugin);
         require(part, HOST, || format!("plugin {plugin:?} has a capability, and takes no part"))?;

@@ -9,6 +9,7 @@ use crate::machines::accept;
 use crate::machines::batch::call::{self, Event as CallEvent};
 use crate::machines::batch::{Closing, Remark};
 use crate::machines::collection::{self, Collection};
+use crate::machines::consultation;
 use crate::machines::inference::{self, Inference};
 use crate::machines::release::{self, Releasing};
 use crate::machines::run::Run;
@@ -28,7 +29,9 @@ impl Core {
         let in_flight = cause.interrupts() && self.has_work_in_flight();
         // Before the batch is closed: what that gives back would clear the mark that the cause has met.
         let cause = self.weigh(cause, out);
-        self.drop_held(out);
+        if let consultation::State::Asking { open } = self.consultation.clone() {
+            self.drop_held(&open.then, out);
+        }
         self.close_batch(out);
         if matches!(cause, Cause::Budget)
             && let Some(next) = accept::<Collection>(&self.collection, &collection::Event::BudgetExhausted)

@@ -54,9 +54,11 @@ pub(crate) fn check(limits: &Limits, input: &Input) -> Admission {
             check_nested(*parent, *nested)?;
             check_wanted(limits, *kind, tool.as_deref(), arguments.as_ref())
         }
-        Input::ResolutionFailed { .. }
-        | Input::BackoffElapsed { .. }
-        | Input::ToolsDispatched { .. }
+        // It stands in the record twice: as the report, and in the signal.
+        Input::ResolutionFailed { error } => check_written(limits, &(error, error)).or_else(malformed),
+        Input::RunRecovered { tools, .. } => check_written(limits, tools).or_else(malformed),
+        Input::ToolsDispatched { calls } => check_written(limits, calls).or_else(malformed),
+        Input::BackoffElapsed { .. }
         | Input::ToolTimedOut { .. }
         | Input::NestedCompleted { .. }
         | Input::GateFailed { .. }
@@ -64,7 +66,6 @@ pub(crate) fn check(limits: &Limits, input: &Input) -> Admission {
         | Input::TicketExpired { .. }
         | Input::SemanticsJudged { .. }
         | Input::DeadlineElapsed { displaced: None }
-        | Input::RunRecovered { .. }
         | Input::TailRepaired { .. } => Ok(()),
     }
 }
@@ -132,7 +133,13 @@ fn check_wanted(limits: &Limits, kind: NestedKind, tool: Option<&str>, arguments
     }
 }
 
+/// How many commands one answer or result may stage: what a step costs has a bound.
+const COMMANDS_MAX: usize = 256;
+
 fn check_commands(limits: &Limits, commands: &[StagedCommand]) -> Admission {
+    if commands.len() > COMMANDS_MAX {
+        return malformed(format!("{} commands, at most {COMMANDS_MAX} are taken", commands.len()));
+    }
     for command in commands {
         match command {
             StagedCommand::Set { value: payload, .. } | StagedCommand::Schedule { payload, .. } => {

@@ -62,18 +62,20 @@ impl Core {
         };
         let Open { question, mut pending, then, .. } = *open;
         drive::<Consultation>(&mut self.consultation, &Event::Answered, out);
+        let actions = match self.stage(question.plugin(), commands, out) {
+            Ok(actions) => actions,
+            Err(failure) => {
+                self.drop_held(&then, out);
+                return out.raise(Raised::ExecutionFailed(failure));
+            }
+        };
         if let Some(text) = context {
             self.context.push(Arc::new(Message::Context { by: question.plugin().to_owned(), text: text.to_owned() }));
         }
-        match self.stage(question.plugin(), commands, out) {
-            Ok(actions) => {
-                for action in actions.into_iter().rev() {
-                    pending.push_front(action);
-                }
-                self.ask_next(pending, then, out);
-            }
-            Err(failure) => out.raise(Raised::ExecutionFailed(failure)),
+        for action in actions.into_iter().rev() {
+            pending.push_front(action);
         }
+        self.ask_next(pending, then, out);
     }
 
     /// A hook failed: nobody knows what it would have held back.

@@ -2,7 +2,7 @@
 
 use super::core::{Core, drive};
 use super::outbox::{Outbox, Raised};
-use crate::machines::consultation::{self, Held, Then};
+use crate::machines::consultation::{Held, Then};
 use crate::machines::inference::{self, Inference, Remedy, Request, remedy};
 use crate::machines::run::{self, Run};
 use crate::machines::{accept, collection};
@@ -197,13 +197,11 @@ impl Core {
 
     /// The run ends while a response is held: nobody reads it any more, and each of its calls gets its closing
     /// (SPEC 13.I5).
-    pub(crate) fn drop_held(&mut self, out: &mut Outbox) {
-        let consultation::State::Asking { open } = &self.consultation else { return };
-        let Then::ReadResponse(held) = &open.then else { return };
-        let content = held.content.clone();
-        if !content.calls.is_empty() {
-            self.take_calls(&content, out);
-            self.refuse_calls(&content.calls, out);
+    pub(crate) fn drop_held(&mut self, then: &Then, out: &mut Outbox) {
+        let Then::ReadResponse(held) = then else { return };
+        if !held.content.calls.is_empty() {
+            self.take_calls(&held.content, out);
+            self.refuse_calls(&held.content.calls, out);
         }
     }
 

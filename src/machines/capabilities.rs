@@ -1,6 +1,6 @@
 //! What each plugin of an environment may do: found in order once, asked at every command (SPEC 12).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::vocabulary::environment::{Capability, Environment, Gate, GateOf, MergePolicy, StateScope};
 use crate::vocabulary::failure::ResolutionError;
@@ -22,6 +22,16 @@ impl Capabilities {
     /// dropped to make a run start.
     pub(super) fn new(environment: &Environment) -> Result<Self, ResolutionError> {
         let mut found = Self::default();
+        if let Some(id) = twice(&environment.plugins) {
+            return Err(ResolutionError::DuplicatePlugin { id });
+        }
+        if let Some(id) = twice(&environment.action_kinds) {
+            let (first, second) = (HOST.to_owned(), HOST.to_owned());
+            return Err(ResolutionError::DuplicateActionKind { id, first, second });
+        }
+        if environment.plugins.iter().any(|id| id.trim().is_empty()) {
+            return Err(misconfigured(HOST, "a plugin without an id".to_owned()));
+        }
         for capability in &environment.capabilities {
             found.add(environment, capability)?;
         }
@@ -112,6 +122,12 @@ impl Capabilities {
     pub fn policy(&self, scope: StateScope, key: &str) -> Option<MergePolicy> {
         self.state_keys.get(&(scope, key.to_owned())).copied()
     }
+}
+
+/// The first name that stands twice.
+fn twice(names: &[String]) -> Option<String> {
+    let mut seen = BTreeSet::new();
+    names.iter().find(|name| !seen.insert(name.as_str())).cloned()
 }
 
 fn allows_gate(capability: &Capability, gate: &Gate) -> bool {

@@ -465,6 +465,66 @@ fn a_response_that_is_held_when_the_run_ends_leaves_no_call_without_its_closing(
     assert_eq!(play.codes(), [Some(ObservationCode::NotDispatched); 2]);
 }
 
+/// The same when it is the hook's own answer that ends the run.
+#[test]
+fn a_response_is_held_until_the_answer_to_its_hook_holds() {
+    let ends = [vec![set("zzz", 1u32)], vec![set("n.once", 1u32), set("n.once", 1u32)], vec![tidy(); 65]];
+    for commands in ends {
+        let mut play = Play::resolved(unjudged(), environment(&[("p", HookPoint::AfterInference)]));
+        play.asks(&[("look", r#"{"at":1}"#)]);
+        play.hook(commands);
+        assert_eq!(play.row(), 17);
+        assert_eq!(play.codes(), [Some(ObservationCode::NotDispatched)]);
+    }
+}
+
+#[test]
+fn an_answer_may_stage_256_commands_and_not_one_more() {
+    for (commands, fits) in [(255, true), (256, true), (257, false)] {
+        let mut play = Play::resolved(unjudged(), environment(&[("p", HookPoint::RoundStart)]));
+        let (_, _, ask) = play.asked().unwrap();
+        let input = Input::HookAnswered { ask, commands: vec![set("n.sum", 1u32); commands], context: None };
+        if fits {
+            play.step(input);
+        } else {
+            assert_eq!(play.refused(input), RefusalKind::Malformed);
+        }
+    }
+}
+
+#[test]
+fn what_a_result_stages_counts_towards_its_size() {
+    let mut environment = environment(&[]);
+    environment.tools[1].result_bytes_max = 64;
+    let mut play = Play::resolved(unjudged(), environment);
+    play.asks(&[("act", "{}")]);
+    play.dispatch();
+    play.returns("t1.0", ToolOutput::text("x").staging([set("n.once", Json::String("x".repeat(64)))]));
+    assert_eq!(play.codes(), [Some(ObservationCode::ResultTooLarge)]);
+}
+
+#[test]
+fn a_resolution_error_that_would_not_fit_its_line_is_malformed() {
+    let mut spec = unjudged();
+    spec.limits.line_bytes_max = 4_096;
+    spec.limits.state_bytes_max = 4_096;
+    let mut play = Play::started(spec);
+    let error = |bytes: usize| ResolutionError::Config { plugin: "p".to_owned(), message: "x".repeat(bytes) };
+    assert_eq!(play.refused(Input::ResolutionFailed { error: error(4_000) }), RefusalKind::Malformed);
+    play.step(Input::ResolutionFailed { error: error(1_000) });
+    assert_eq!(play.row(), 18);
+}
+
+#[test]
+fn thread_state_over_its_limit_begins_no_run() {
+    let mut spec = spec();
+    spec.limits.state_bytes_max = 8;
+    for (text, fits) in [("xxxx", true), ("xxxxx", true), ("xxxxxx", false)] {
+        spec.prior_state = BTreeMap::from([("k".to_owned(), Json::from(text))]);
+        assert_eq!(spec.check().is_ok(), fits, "{text}");
+    }
+}
+
 #[test]
 fn the_deadline_passes_while_a_hook_is_asked() {
     let mut play = Play::resolved(unjudged(), environment(&[("p", HookPoint::BeforeInference)]));
@@ -594,7 +654,7 @@ fn an_environment_beyond_a_bound_ends_the_run_before_it_begins() {
 #[test]
 fn an_environment_that_contradicts_itself_is_refused_by_name() {
     type Spoil = fn(&mut Environment);
-    let breaks: [(Spoil, ResolutionKind); 6] = [
+    let breaks: [(Spoil, ResolutionKind); 9] = [
         (
             |environment| environment.capabilities.push(environment.capabilities[0].clone()),
             ResolutionKind::DuplicatePlugin,
@@ -604,6 +664,9 @@ fn an_environment_that_contradicts_itself_is_refused_by_name() {
             |environment| environment.capabilities[0].action_kinds.push("tidy".to_owned()),
             ResolutionKind::DuplicateActionKind,
         ),
+        (|environment| environment.plugins.push("q".to_owned()), ResolutionKind::DuplicatePlugin),
+        (|environment| environment.action_kinds.push("tidy".to_owned()), ResolutionKind::DuplicateActionKind),
+        (|environment| environment.plugins.push(" ".to_owned()), ResolutionKind::Config),
         (|environment| environment.plugins.clear(), ResolutionKind::Config),
         (|environment| environment.action_kinds.push("nobody's".to_owned()), ResolutionKind::Config),
         (|environment| environment.state_keys.push(environment.state_keys[0].clone()), ResolutionKind::Config),

@@ -18,6 +18,8 @@ mod audit;
 mod breaking;
 #[cfg(feature = "testkit")]
 mod cases;
+#[cfg(feature = "cli")]
+mod check_command;
 #[cfg(feature = "testkit")]
 mod closed_table;
 #[cfg(feature = "cli")]

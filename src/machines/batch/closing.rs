@@ -99,7 +99,11 @@ impl Closing {
 /// What an invocation that returned is closed with (SPEC 7, results).
 pub(crate) fn after_success(plan: &Plan, limits: &Limits, output: &ToolOutput) -> Closing {
     let reported = match output {
-        ToolOutput::Success { facts, .. } => facts.iter().map(|fact| fact.to_text().len()).sum(),
+        ToolOutput::Success { facts, commands, .. } => {
+            let staged = |command| serde_json::to_vec(command).map_or(0, |bytes| bytes.len());
+            let facts: usize = facts.iter().map(|fact| fact.to_text().len()).sum();
+            facts + commands.iter().map(staged).sum::<usize>()
+        }
         ToolOutput::Error { .. } => 0,
     };
     let size = (output.content().len() + reported) as u64;

@@ -41,6 +41,10 @@ impl Spec {
         for (key, value) in &self.prior_state {
             refuse_secrets(&Json::Object([(key.clone(), value.clone())].into()), "prior_state")?;
         }
+        let state: usize = self.prior_state.iter().map(|(key, value)| key.len() + value.to_text().len()).sum();
+        if state as u64 > self.limits.state_bytes_max {
+            return Err(fault("prior_state", format!("{state} bytes, over limits.state_bytes_max")));
+        }
         self.check_prior_facts()?;
         self.check_sources()?;
         for plugin in &self.plugins {

@@ -39,6 +39,9 @@ fn spans_of(
     spec: Spec,
     build: impl FnOnce(Builder) -> Builder,
 ) -> Vec<(&'static str, Fields)> {
+    // With nobody to listen, a span that another test makes first would be switched off for good.
+    static LISTENS: std::sync::Once = std::sync::Once::new();
+    LISTENS.call_once(|| tracing::subscriber::set_global_default(tracing_subscriber::registry()).unwrap());
     let keeper = Keeper::default();
     let subscriber =
         tracing_subscriber::layer::SubscriberExt::with(tracing_subscriber::registry(), Layer(keeper.clone()));
@@ -167,3 +170,36 @@ fn plugins_have_spans_too_and_one_that_fails_is_named_with_its_reason() {
         assert!(told.contains(reason), "{reason}: {told}");
     }
 }
+
+/// What stands in no ending and no event is in the trace: whose plugin, and what it did.
+#[test]
+fn whoever_breaks_a_bound_meets_another_or_is_not_registered_is_named() {
+    use portcullis::runtime::plugins::{Contributions, HookAnswer};
+    use portcullis::vocabulary::environment::{HookPoint::RoundStart, StateScope};
+    use portcullis::vocabulary::input::StagedCommand;
+    use portcullis::vocabulary::json::Json;
+
+    let told = |key: &'static str, sets: usize| {
+        let set = || StagedCommand::Set { scope: StateScope::Run, key: key.to_owned(), value: Json::Null };
+        let plugin = super::plugins::plugin("p", move || {
+            Contributions::new().state_key(&ONCE).hook(RoundStart, move |_| async move {
+                Ok(HookAnswer::nothing().staging(std::iter::repeat_with(set).take(sets)))
+            })
+        });
+        let spec = super::plugins::with(&[("p", "null")]);
+        format!("{:?}", of(&spans_of(Traces::Outline, Vec::new(), spec, |b| b.plugin(plugin)), "event"))
+    };
+    let beyond = told("elsewhere", 1);
+    assert!(beyond.contains("beyond its bound") && beyond.contains("the run state key elsewhere"), "{beyond}");
+    let twice = told("test.once", 2);
+    assert!(twice.contains("do not go together") && twice.contains("test.once"), "{twice}");
+    let nobody = spans_of(Traces::Outline, Vec::new(), super::plugins::with(&[("nobody", "null")]), |b| b);
+    let nobody = format!("{:?}", of(&nobody, "event"));
+    assert!(nobody.contains("does not resolve") && nobody.contains("nobody"), "{nobody}");
+}
+
+const ONCE: portcullis::composition::StateKey<Option<bool>> = portcullis::composition::StateKey::new(
+    portcullis::vocabulary::environment::StateScope::Run,
+    "test.once",
+    portcullis::vocabulary::environment::MergePolicy::Exclusive,
+);

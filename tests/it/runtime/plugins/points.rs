@@ -205,6 +205,7 @@ async fn what_a_plugins_tool_stages_is_seen_from_the_next_round_on_and_left_to_t
     ];
     assert_eq!((first.end().0, notebook.lines()), (1, lines.map(str::to_owned).to_vec()));
     assert_eq!(first.thread.state["test.notes"].to_text(), r#"["note 1","note 2"]"#);
+    assert_eq!(first.thread.read(&NOTES).unwrap(), ["note 1", "note 2"]);
     // The next run of the thread begins where this one ended.
     let after = Notebook::default();
     let build = |builder: Builder| builder.plugin(rememberer(&after));

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use portcullis::adapters::stores::memory::MemoryStore;
 use portcullis::composition::PluginManifest;
 use portcullis::history::{Policy, replay};
+use portcullis::runtime::clock::Clock;
 use portcullis::runtime::plugins::{Contributions, HookAnswer, HookQuestion};
-use portcullis::runtime::ports::{GateQuestion, Invocation};
+use portcullis::runtime::ports::{GateQuestion, Invocation, ModelAnswer};
 use portcullis::runtime::{Builder, Ended, Outcome, VirtualClock};
 use portcullis::vocabulary::environment::HookPoint;
 use portcullis::vocabulary::fact::Statement;
@@ -39,11 +40,14 @@ fn crashed(
     let store = MemoryStore::new();
     let (next, reader) = (store.session(), store.session());
     let clock = VirtualClock::default();
-    let model = Talker::new(&clock, calls.iter().map(|call| (1, Ok(asks(&[call])))));
+    let draft = (0, Ok(ModelAnswer::text(super::super::CITES)));
+    let model = Talker::new(&clock, calls.iter().map(|call| (0, Ok(asks(&[call])))).chain([draft]));
     let answers = model.clone();
     let process = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let run = process.block_on(async {
-        let builder = runtime(&clock, store, model, Workshop::new(&clock, 5));
+        // Nobody's time goes on, so that no timer ends what hangs.
+        std::mem::forget(clock.busy());
+        let builder = runtime(&clock, store, model, Workshop::new(&clock, 0));
         let runtime = first.into_iter().fold(builder, Builder::plugin).build().unwrap();
         let run = runtime.start(spec).await.unwrap().run().clone();
         until(|| !notebook.lines().is_empty()).await;
