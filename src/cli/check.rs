@@ -8,8 +8,9 @@ use serde::Serialize;
 use super::exit::{Exit, Problem, printable};
 use super::output::Output;
 use super::staging::Staging;
-use crate::vocabulary::environment::{Capability, Environment, GateOf, Hook};
+use crate::vocabulary::environment::{Capability, Environment, GateOf, Hook, StateScope};
 use crate::vocabulary::failure::{Failure, ResolutionError};
+use crate::vocabulary::spec::Spec;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -39,6 +40,12 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
     };
     let checked = scenario.check();
     let exit = if checked.is_ok() { Exit::Success } else { Exit::Failed };
+    if let Ok(environment) = &checked {
+        for key in undeclared(&scenario.spec, environment) {
+            let note = format!("portcullis: note: nobody declares the thread state key {key:?} of prior_state");
+            eprintln!("{}", printable(&note));
+        }
+    }
     let mut out = Output::stdout();
     if json {
         let (environment, error) = (checked.as_ref().ok(), checked.as_ref().err());
@@ -56,6 +63,13 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
     }
     out.finish()?;
     Ok(exit)
+}
+
+/// Keys of the thread that a run begins with and no plugin knows: a slip of the pen, as a rule.
+fn undeclared<'a>(spec: &'a Spec, environment: &'a Environment) -> impl Iterator<Item = &'a String> {
+    let declared =
+        |key: &str| environment.state_keys.iter().any(|state| state.scope == StateScope::Thread && state.key == key);
+    spec.prior_state.keys().filter(move |key| !declared(key))
 }
 
 fn describe(out: &mut impl Write, environment: &Environment) -> std::io::Result<()> {

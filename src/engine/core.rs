@@ -127,8 +127,10 @@ impl Core {
 
     /// Of what plugins add to the next model request; none when they add nothing.
     pub(crate) fn context_digest(&self) -> Option<Digest> {
-        let bytes = serde_json::to_vec(&self.context).unwrap_or_default();
-        (!self.context.is_empty()).then(|| Digest::of("portcullis.context.1", &[&bytes]))
+        (!self.context.is_empty()).then(|| {
+            let bytes = serde_json::to_vec(&self.context).unwrap_or_default();
+            Digest::of("portcullis.context.1", &[&bytes])
+        })
     }
 
     /// How much that is.

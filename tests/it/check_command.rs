@@ -84,6 +84,18 @@ fn every_mistake_is_named_with_whose_it_is() {
 }
 
 #[test]
+fn a_key_of_the_thread_that_nobody_declares_is_noted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("typo.json");
+    let spec = r#"{"task":"t","model":{"name":"m"},"prior_state":{"notse":1,"notes":2}}"#;
+    let keys = r#"{"state_keys":[{"scope":"thread","key":"notes","policy":"exclusive"}]}"#;
+    std::fs::write(&path, format!(r#"{{"spec":{spec},"environment":{keys}}}"#)).unwrap();
+    let (exit, _, errors) = check(path.to_str().unwrap(), &[]);
+    assert_eq!(exit, 0);
+    assert!(errors.contains("\"notse\"") && !errors.contains("\"notes\""), "{errors}");
+}
+
+#[test]
 fn what_is_no_scenario_is_bad_input_with_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
