@@ -105,8 +105,9 @@ async fn an_answer_that_says_what_is_forbidden_is_held_back_and_the_reason_does_
         let played = answered(config, &draft).await;
         assert_eq!(played.end().0, 20, "{draft}");
         let gate = played.history.lines().find(|line| line.contains(r#""type":"gate_answered""#)).unwrap();
-        assert!(gate.contains("the answer matches forbidden/1"), "{gate}");
-        assert!(!gate.to_lowercase().contains("hunter2") && !gate.contains("1234"), "{gate}");
+        // The answer alone: an id or a hash may hold any digits.
+        let answer = gate.split(r#""answer":"#).nth(1).and_then(|rest| rest.split(r#","signals""#).next()).unwrap();
+        assert_eq!(answer, r#"{"type":"block","reason":"the answer matches forbidden/1"}}"#);
         assert!(!serde_json::to_string(&played.ended.release).unwrap().contains("unter2"));
     }
     assert_eq!(answered(config, &draft("fine", r#"{"pin":12345}"#, r#"{"f1":"fact"}"#)).await.end().0, 1);
