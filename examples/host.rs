@@ -118,8 +118,10 @@ pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let run = runtime.start(Spec::new("Why is checkout slow?", "small-model")).await?;
     if let Outcome::Ended(ended) = run.outcome().await? {
-        let code = ended.ending.failure.as_ref().map(Failure::tag);
-        println!("the run failed: {:?} (log: row {}, {code:?})", of_ending(&ended.ending), ended.ending.row);
+        let code = ended.ending.failure.as_ref().map_or("none", Failure::tag);
+        if let Some(error) = of_ending(&ended.ending) {
+            println!("the run failed: {error:?} (log: row {}, {code})", ended.ending.row);
+        }
     }
     Ok(())
 }
