@@ -10,7 +10,7 @@ use statig::blocking::StateExt;
 use statig::prelude::state_machine;
 
 use super::inference::Request;
-use super::{Chart, Machine, Transition, labels, transitions};
+use super::{Chart, Transition, labels, machine, transitions};
 use crate::vocabulary::digest::Digest;
 use crate::vocabulary::effect::Purpose;
 use crate::vocabulary::environment::HookPoint;
@@ -190,15 +190,7 @@ impl Serialize for State {
 
 pub(crate) struct Consultation;
 
-impl Machine for Consultation {
-    type State = State;
-    type Event = Event;
-    const CHART: Chart = CHART;
-
-    fn handle(state: &mut State, event: &Event) -> Outcome<State> {
-        state.handle(&mut Self, event, &mut ())
-    }
-}
+machine!(Consultation);
 
 #[state_machine(
     initial = "State::Silent",

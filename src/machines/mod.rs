@@ -18,7 +18,7 @@ mod table;
 pub mod toolbox;
 
 pub use table::{Chart, Transition};
-pub(crate) use table::{Machine, accept, labels, transitions};
+pub(crate) use table::{Machine, accept, labels, machine, transitions};
 
 /// The tables of every machine, in the order in which a run meets them.
 pub const CHARTS: &[Chart] = &[

@@ -11,7 +11,7 @@ use statig::blocking::StateExt;
 use statig::prelude::state_machine;
 
 use super::batch::Plan;
-use super::{Chart, Machine, Transition, labels, transitions};
+use super::{Chart, Transition, labels, machine, transitions};
 use crate::vocabulary::digest::Digest;
 use crate::vocabulary::ids::{Ask, NestedCallId, ToolCallId};
 use crate::vocabulary::tool::ObservationCode;
@@ -97,15 +97,7 @@ labels! { Event, EVENTS:
 
 pub(crate) struct NestedCall;
 
-impl Machine for NestedCall {
-    type State = State;
-    type Event = Event;
-    const CHART: Chart = CHART;
-
-    fn handle(state: &mut State, event: &Event) -> Outcome<State> {
-        state.handle(&mut Self, event, &mut ())
-    }
-}
+machine!(NestedCall);
 
 #[state_machine(
     initial = "State::Requested",

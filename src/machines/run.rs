@@ -6,7 +6,7 @@ use statig::Outcome::{self, Super, Transition as To};
 use statig::blocking::StateExt;
 use statig::prelude::state_machine;
 
-use super::{Chart, Machine, Transition, labels, transitions};
+use super::{Chart, Transition, labels, machine, transitions};
 use crate::vocabulary::failure::Failure;
 use crate::vocabulary::ids::ModelCallId;
 use crate::vocabulary::outcome::RunStatus;
@@ -233,15 +233,7 @@ impl Serialize for State {
 
 pub(crate) struct Run;
 
-impl Machine for Run {
-    type State = State;
-    type Event = Event;
-    const CHART: Chart = CHART;
-
-    fn handle(state: &mut State, event: &Event) -> Outcome<State> {
-        state.handle(&mut Self, event, &mut ())
-    }
-}
+machine!(Run);
 
 #[state_machine(
     initial = "State::Created",

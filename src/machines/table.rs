@@ -71,6 +71,22 @@ pub(crate) fn accept<M: Machine>(state: &M::State, event: &M::Event) -> Option<M
     Some(next)
 }
 
+/// Puts a state machine of this module, its `State`, `Event` and `CHART`, behind [`Machine`].
+macro_rules! machine {
+    ($name:ident) => {
+        impl $crate::machines::Machine for $name {
+            type State = State;
+            type Event = Event;
+            const CHART: $crate::machines::Chart = CHART;
+
+            fn handle(state: &mut State, event: &Event) -> Outcome<State> {
+                state.handle(&mut Self, event, &mut ())
+            }
+        }
+    };
+}
+pub(crate) use machine;
+
 /// Writes a table as lines `state, event => state;`.
 macro_rules! transitions {
     ($( $from:ident, $event:ident => $to:ident; )*) => {

@@ -6,7 +6,7 @@ use statig::Outcome::{self, Super, Transition as To};
 use statig::blocking::StateExt;
 use statig::prelude::state_machine;
 
-use crate::machines::{Chart, Machine, Transition, labels, transitions};
+use crate::machines::{Chart, Transition, labels, machine, transitions};
 use crate::vocabulary::ids::{Ask, Ticket};
 use crate::vocabulary::tool::ObservationCode;
 
@@ -130,15 +130,7 @@ labels! { Event, EVENTS:
 
 pub(crate) struct Call;
 
-impl Machine for Call {
-    type State = State;
-    type Event = Event;
-    const CHART: Chart = CHART;
-
-    fn handle(state: &mut State, event: &Event) -> Outcome<State> {
-        state.handle(&mut Self, event, &mut ())
-    }
-}
+machine!(Call);
 
 #[state_machine(
     initial = "State::Requested",

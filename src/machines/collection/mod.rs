@@ -7,7 +7,7 @@ use statig::Outcome::{self, Super, Transition as To};
 use statig::blocking::StateExt;
 use statig::prelude::state_machine;
 
-use super::{Chart, Machine, Transition, labels, transitions};
+use super::{Chart, Transition, labels, machine, transitions};
 use crate::vocabulary::outcome::{CollectionStatus, StopReason};
 
 pub use facts::{Facts, ObservedFacts};
@@ -169,15 +169,7 @@ impl State {
 
 pub(crate) struct Collection;
 
-impl Machine for Collection {
-    type State = State;
-    type Event = Event;
-    const CHART: Chart = CHART;
-
-    fn handle(state: &mut State, event: &Event) -> Outcome<State> {
-        state.handle(&mut Self, event, &mut ())
-    }
-}
+machine!(Collection);
 
 #[state_machine(
     initial = "State::START",

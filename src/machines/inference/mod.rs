@@ -7,7 +7,7 @@ use statig::Outcome::{self, Super, Transition as To};
 use statig::blocking::StateExt;
 use statig::prelude::state_machine;
 
-use super::{Chart, Machine, Transition, labels, transitions};
+use super::{Chart, Transition, labels, machine, transitions};
 use crate::vocabulary::effect::{Purpose, ToolOffer};
 use crate::vocabulary::ids::ModelCallId;
 
@@ -115,15 +115,7 @@ impl State {
 
 pub(crate) struct Inference;
 
-impl Machine for Inference {
-    type State = State;
-    type Event = Event;
-    const CHART: Chart = CHART;
-
-    fn handle(state: &mut State, event: &Event) -> Outcome<State> {
-        state.handle(&mut Self, event, &mut ())
-    }
-}
+machine!(Inference);
 
 #[state_machine(
     initial = "State::Idle",

@@ -10,7 +10,7 @@ use statig::Outcome::{self, Super, Transition as To};
 use statig::blocking::StateExt;
 use statig::prelude::state_machine;
 
-use super::{Chart, Machine, Transition, labels, transitions};
+use super::{Chart, Transition, labels, machine, transitions};
 use crate::vocabulary::digest::Digest;
 use crate::vocabulary::draft::DraftFault;
 use crate::vocabulary::ids::{Ask, JudgeCallId};
@@ -200,15 +200,7 @@ impl State {
 
 pub(crate) struct Releasing;
 
-impl Machine for Releasing {
-    type State = State;
-    type Event = Event;
-    const CHART: Chart = CHART;
-
-    fn handle(state: &mut State, event: &Event) -> Outcome<State> {
-        state.handle(&mut Self, event, &mut ())
-    }
-}
+machine!(Releasing);
 
 #[state_machine(
     initial = "State::Waiting",
