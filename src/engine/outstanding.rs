@@ -49,8 +49,7 @@ impl Core {
         let timer = |kind, of, due: &Option<u64>| due.map(|due_ms| Effect::StartTimer { kind, of, due_ms });
         match &call.phase {
             call::State::Asking { ask, gate } => {
-                let gates = call.plan.as_ref().map(|plan| plan.tool.gates.as_slice()).unwrap_or_default();
-                let gate = gates.get(*gate as usize).cloned().unwrap_or_default();
+                let gate = call.plan.as_ref().map(|plan| plan.tool.gate(*gate)).unwrap_or_default();
                 vec![Effect::AskGate { ask: *ask, gate, about: GateSubject::Tool { call: call.id } }]
             }
             call::State::Ticketed { ticket, until_ms } => {

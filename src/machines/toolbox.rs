@@ -104,6 +104,11 @@ impl Toolbox {
 }
 
 impl Tool {
+    /// The gate in that place, from 0; empty when there is none.
+    pub(crate) fn gate(&self, place: u32) -> String {
+        self.gates.get(place as usize).cloned().unwrap_or_default()
+    }
+
     fn new(spec: &Spec, environment: &Environment, declared: &ToolSpec) -> Result<Self, ResolutionError> {
         let invalid = |message| ResolutionError::InvalidTool { id: declared.name.clone(), message };
         declared.check(spec).map_err(invalid)?;

@@ -94,7 +94,7 @@ impl Core {
         let code = match answer {
             GateAnswer::Allow => return self.ask_nested_gate(id, gate as usize + 1, out),
             GateAnswer::Block { .. } => {
-                let gate = plan.tool.gates.get(gate as usize).cloned().unwrap_or_default();
+                let gate = plan.tool.gate(gate);
                 out.note(Signal::GateBlocked { gate, of: GateOf::Tool });
                 ObservationCode::Blocked
             }
@@ -174,8 +174,7 @@ impl Core {
         let nested = self.tools.nested.get(id)?;
         match &nested.phase {
             State::Asking { ask, gate } => {
-                let gates = nested.plan.as_ref().map(|plan| plan.tool.gates.as_slice()).unwrap_or_default();
-                let gate = gates.get(*gate as usize).cloned().unwrap_or_default();
+                let gate = nested.plan.as_ref().map(|plan| plan.tool.gate(*gate)).unwrap_or_default();
                 Some(Effect::AskGate { ask: *ask, gate, about: GateSubject::Nested { nested: id } })
             }
             State::Admitted => Some(Effect::AdmitNested { nested: id }),

@@ -55,7 +55,7 @@ impl Core {
                 self.ask_gate_or_person(id, gate as usize + 1, out);
             }
             GateAnswer::Block { reason } => {
-                let name = plan.tool.gates.get(gate as usize).cloned().unwrap_or_default();
+                let name = plan.tool.gate(gate);
                 out.note(Signal::GateBlocked { gate: name, of: GateOf::Tool });
                 let remark = Remark { note: reason.clone(), ..Remark::default() };
                 self.close_call(id, Closing::coded(ObservationCode::Blocked, remark), out);

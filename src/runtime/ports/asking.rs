@@ -93,42 +93,34 @@ impl Advisers {
         Self { plugins: self.plugins.anew(), ..self.clone() }
     }
 
-    /// Asks a plugin that is registered here, and nobody else; `None` when the effect is no question to one.
-    pub(crate) fn ask_registered(&self, engine: &Engine, effect: &Request) -> Option<Performed> {
-        let takes_part = |plugin: &str| self.plugins.takes_part(engine, plugin);
-        let report = match effect {
-            Effect::AskGate { ask, gate, about } => {
-                owner(engine, |own| own.gates.contains(gate)).filter(|plugin| takes_part(plugin))?;
-                self.ask_gate(engine, *ask, gate, about)
-            }
-            Effect::CallHook { ask, point: HookPoint::RunEnd, plugin } if takes_part(plugin) => {
-                return self.tell_hook(engine, *ask, plugin).map(Performed::Tells);
-            }
-            Effect::CallHook { ask, point, plugin } if takes_part(plugin) => {
-                self.call_hook(engine, *ask, *point, plugin)
-            }
-            Effect::PerformAction { ask, plugin, .. } if takes_part(plugin) => {
-                self.perform_action(engine, *ask, plugin)
-            }
-            Effect::CallHook { .. }
-            | Effect::PerformAction { .. }
-            | Effect::ResolveEnvironment
-            | Effect::CallModel { .. }
-            | Effect::StartTimer { .. }
-            | Effect::DispatchTools { .. }
-            | Effect::InvokeTool { .. }
-            | Effect::AdmitNested { .. }
-            | Effect::DenyNested { .. }
-            | Effect::AwaitDecision { .. }
-            | Effect::ReconcileTool { .. }
-            | Effect::JudgeSemantics { .. }
-            | Effect::AbortInFlight
-            | Effect::Publish { .. } => None,
-        };
-        report.map(Performed::Reports)
+    /// Asks whoever an effect is a question to; `None` when it is none, or when the engine does not know it.
+    pub(crate) fn ask(&self, engine: &Engine, effect: &Request) -> Option<Performed> {
+        if let Effect::AskGate { ask, gate, about } = effect {
+            self.ask_gate(engine, *ask, gate, about).map(Performed::Reports)
+        } else if let Effect::CallHook { ask, point: HookPoint::RunEnd, plugin } = effect {
+            Some(self.tell_hook(engine, *ask, plugin).map_or(Performed::HandedOn, Performed::Tells))
+        } else if let Effect::CallHook { ask, point, plugin } = effect {
+            self.call_hook(engine, *ask, *point, plugin).map(Performed::Reports)
+        } else if let Effect::PerformAction { ask, plugin, .. } = effect {
+            self.perform_action(engine, *ask, plugin).map(Performed::Reports)
+        } else {
+            None
+        }
     }
 
-    pub(super) fn ask_gate(
+    /// The same for a plugin that is registered here, and for nobody else.
+    pub(crate) fn ask_registered(&self, engine: &Engine, effect: &Request) -> Option<Performed> {
+        let plugin = if let Effect::AskGate { gate, .. } = effect {
+            owner(engine, |own| own.gates.contains(gate))?
+        } else if let Effect::CallHook { plugin, .. } | Effect::PerformAction { plugin, .. } = effect {
+            plugin
+        } else {
+            return None;
+        };
+        if self.plugins.takes_part(engine, plugin) { self.ask(engine, effect) } else { None }
+    }
+
+    fn ask_gate(
         &self,
         engine: &Engine,
         ask: Ask,
@@ -145,7 +137,7 @@ impl Advisers {
         };
         let (run, state) = (engine.run_id()?.clone(), Snapshot::new(engine.shared_state()));
         let question = GateQuestion { run, ask, gate: gate.to_owned(), about, state };
-        let owner = owner(engine, |capability| capability.gates.iter().any(|id| id == gate));
+        let owner = owner(engine, |own| own.gates.iter().any(|id| id == gate));
         let handler = match owner {
             Some(plugin) => self.plugins.cast(engine).and_then(|cast| cast.gate(plugin, gate)),
             None => self.host_gate(),
@@ -174,7 +166,7 @@ impl Advisers {
         Ok(Arc::new(move |question| AnyGates::ask(Arc::clone(&gates), question)))
     }
 
-    pub(super) fn call_hook(
+    fn call_hook(
         &self,
         engine: &Engine,
         ask: Ask,
@@ -186,7 +178,7 @@ impl Advisers {
     }
 
     /// The run has ended: the hook is told, and nobody waits for what it answers.
-    pub(super) fn tell_hook(&self, engine: &Engine, ask: Ask, plugin: &str) -> Option<BoxFuture<'static, ()>> {
+    fn tell_hook(&self, engine: &Engine, ask: Ask, plugin: &str) -> Option<BoxFuture<'static, ()>> {
         let answer = self.asked_hook(engine, ask, HookPoint::RunEnd, plugin)?;
         Some(Box::pin(async move {
             // What it answers has no place to go to, and its failure is in the trace.
@@ -218,7 +210,7 @@ impl Advisers {
         Some(Box::pin(answer.instrument(span)))
     }
 
-    pub(super) fn perform_action(&self, engine: &Engine, ask: Ask, plugin: &str) -> Option<BoxFuture<'static, Input>> {
+    fn perform_action(&self, engine: &Engine, ask: Ask, plugin: &str) -> Option<BoxFuture<'static, Input>> {
         let State::Asking { open } = engine.consultation() else { return None };
         let Question::Action { action, payload, .. } = &open.question else { return None };
         let (run, state) = (engine.run_id()?.clone(), Snapshot::new(engine.shared_state()));

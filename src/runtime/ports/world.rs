@@ -15,7 +15,6 @@ use crate::runtime::trace::Traces;
 use crate::runtime::world::{Performed, World};
 use crate::vocabulary::digest::Digest;
 use crate::vocabulary::effect::Effect;
-use crate::vocabulary::environment::HookPoint;
 use crate::vocabulary::ids::{JudgeCallId, ModelCallId, OperationId, ToolCallId};
 use crate::vocabulary::input::{Input, LiveTool};
 use crate::vocabulary::llm;
@@ -33,19 +32,18 @@ pub(crate) struct Ports {
 
 impl World for Ports {
     fn perform(&self, engine: &Engine, effect: &Request, line: &Line) -> Performed {
-        let report = match effect {
-            Effect::ResolveEnvironment => self.resolve(engine),
-            Effect::CallModel { call, attempt, .. } => self.call_model(engine, *call, *attempt),
-            Effect::AskGate { ask, gate, about } => self.advisers.ask_gate(engine, *ask, gate, about),
+        let performed = match effect {
+            Effect::ResolveEnvironment => self.resolve(engine).map(Performed::Reports),
+            Effect::CallModel { call, attempt, .. } => self.call_model(engine, *call, *attempt).map(Performed::Reports),
             Effect::InvokeTool { call, attempt, operation_id } => {
-                self.invoke(engine, *call, *attempt, operation_id, line)
+                self.invoke(engine, *call, *attempt, operation_id, line).map(Performed::Reports)
             }
-            Effect::JudgeSemantics { call, attempt, draft } => self.judge(engine, *call, *attempt, *draft),
-            Effect::CallHook { ask, point: HookPoint::RunEnd, plugin } => {
-                return self.advisers.tell_hook(engine, *ask, plugin).map_or(Performed::HandedOn, Performed::Tells);
+            Effect::JudgeSemantics { call, attempt, draft } => {
+                self.judge(engine, *call, *attempt, *draft).map(Performed::Reports)
             }
-            Effect::CallHook { ask, point, plugin } => self.advisers.call_hook(engine, *ask, *point, plugin),
-            Effect::PerformAction { ask, plugin, .. } => self.advisers.perform_action(engine, *ask, plugin),
+            Effect::AskGate { .. } | Effect::CallHook { .. } | Effect::PerformAction { .. } => {
+                self.advisers.ask(engine, effect)
+            }
             Effect::StartTimer { .. }
             | Effect::DispatchTools { .. }
             | Effect::AdmitNested { .. }
@@ -55,9 +53,8 @@ impl World for Ports {
             | Effect::AbortInFlight
             | Effect::Publish { .. } => return Performed::HandedOn,
         };
-        Performed::Reports(
-            report.unwrap_or_else(|| reports(crash("the engine does not know its own effect".to_owned()))),
-        )
+        let unknown = || reports(crash("the engine does not know its own effect".to_owned()));
+        performed.unwrap_or_else(|| Performed::Reports(unknown()))
     }
 
     fn live(&self, engine: &Engine) -> BoxFuture<'static, Vec<LiveTool>> {
