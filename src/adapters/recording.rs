@@ -129,7 +129,7 @@ fn spec(transcript: &Transcript, index: usize, turn: &Turn, tools: &[ToolSpec]) 
         budgets: Budgets { model_calls: None, tool_calls: None, ..Budgets::default() },
         deadline_ms: Some(DEADLINE_MS),
         draft: DraftSpec { format: DraftFormat::Text, ..DraftSpec::default() },
-        release: ReleaseSpec { evidence_repairs: 0, judge: JudgePolicy::Off },
+        release: ReleaseSpec { evidence_repairs: 0, judge: JudgePolicy::Off, judge_model: None },
         limits: Limits {
             response_bytes_max: usual.line_bytes_max,
             statement_bytes_max: usual.line_bytes_max,

@@ -156,7 +156,7 @@ impl Core {
         let State::Judging { evidenced, .. } = self.release.clone() else {
             return;
         };
-        self.ledger.charge(&self.charter.spec.budgets, &self.charter.spec.model.name, usage);
+        self.ledger.charge(&self.charter.spec.budgets, self.charter.spec.judge_name(), usage);
         match verdict {
             Verdict::Supported => out.raise(Raised::SemanticsHeld(evidenced.supported())),
             Verdict::Unsupported => out.raise(Raised::SemanticsRefused(evidenced, SemanticRefusal::Unsupported)),

@@ -160,9 +160,13 @@ impl Core {
     /// been accepted (SPEC 4).
     fn deadline_elapsed(&mut self, displaced: Option<&Input>, out: &mut Outbox) {
         let accepted = displaced.filter(|input| self.admit(self.clock.at_ms(), input).is_ok());
+        let spec = Arc::clone(&self.charter.spec);
+        let place = self.inference.request().map_or(0, |request| request.model);
+        let asked = spec.model_at(place).map_or("", |model| model.name.as_str());
         let usage = match accepted {
-            Some(Input::ModelResponded { usage, .. }) => Some(Some(*usage)),
-            Some(Input::ModelFailed { usage, .. } | Input::SemanticsJudged { usage, .. }) => Some(*usage),
+            Some(Input::ModelResponded { usage, .. }) => Some((asked, Some(*usage))),
+            Some(Input::ModelFailed { usage, .. }) => Some((asked, *usage)),
+            Some(Input::SemanticsJudged { usage, .. }) => Some((spec.judge_name(), *usage)),
             // It is settled by that, so that the end does not count what it used as unknown once more.
             Some(Input::NestedCompleted { nested, usage }) => {
                 self.nested_completed(*nested, *usage, out);
@@ -170,10 +174,7 @@ impl Core {
             }
             Some(_) | None => None,
         };
-        if let Some(usage) = usage {
-            let spec = Arc::clone(&self.charter.spec);
-            let place = self.inference.request().map_or(0, |request| request.model);
-            let model = spec.model_at(place).map_or("", |model| model.name.as_str());
+        if let Some((model, usage)) = usage {
             self.ledger.charge(&spec.budgets, model, usage);
         }
         self.end(Cause::Deadline, out);

@@ -117,10 +117,16 @@ words! {
     }
 }
 
-/// Facts as the model is shown them: each with the id under which it can be cited.
+/// Facts as the model is shown them: each with the id under which it can be cited. What follows the first line of a
+/// statement is marked, so that no statement looks like another fact.
 #[must_use]
 pub fn shown_facts(facts: &[Arc<Fact>]) -> String {
-    facts.iter().map(|fact| format!("\n[{}] {}", fact.id, fact.statement)).collect()
+    facts.iter().map(|fact| format!("\n[{}] {}", fact.id, marked(&fact.statement))).collect()
+}
+
+/// A text whose further lines are marked as such.
+fn marked(text: &str) -> String {
+    text.lines().collect::<Vec<_>>().join("\n  | ")
 }
 
 impl Observation {

@@ -123,7 +123,7 @@ const SPEC: Rule = Object(&[
     ("retry", RETRY),
     ("collection", COLLECTION_SPEC),
     ("draft", Object(&[("format", words!(DraftFormat)), ("repairs", Number), ("data_schema", Payload)])),
-    ("release", Object(&[("evidence_repairs", Number), ("judge", words!(JudgePolicy))])),
+    ("release", Object(&[("evidence_repairs", Number), ("judge", words!(JudgePolicy)), ("judge_model", Payload)])),
     ("plugins", Payload),
     ("limits", LIMITS),
 ]);

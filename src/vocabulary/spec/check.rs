@@ -1,7 +1,12 @@
 //! What a spec must keep before a run may begin (SPEC 5).
 
+mod secrets;
+mod variables;
+
 use super::{Spec, ToolSpec, Transport};
 use crate::vocabulary::json::Json;
+use secrets::{refuse_secret_arguments, refuse_secrets, refuse_secrets_in_address};
+use variables::{check_references, check_set};
 
 /// A spec that may not begin a run: the field, and what is wrong with it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -82,13 +87,21 @@ impl Spec {
     }
 
     fn check_models(&self) -> Result<(), SpecFault> {
-        let places = std::iter::once("model".to_owned()).chain((0..).map(|index| format!("fallbacks[{index}]")));
-        for (model, place) in std::iter::once(&self.model).chain(&self.fallbacks).zip(places) {
+        let fallbacks = self.fallbacks.iter().enumerate().map(|(index, model)| (model, format!("fallbacks[{index}]")));
+        let judge = self.release.judge_model.iter().map(|model| (model, "release.judge_model".to_owned()));
+        for (model, place) in std::iter::once((&self.model, "model".to_owned())).chain(fallbacks).chain(judge) {
             if model.name.trim().is_empty() {
                 return Err(fault(format!("{place}.name"), "is empty"));
             }
             refuse_secrets(&model.parameters, &format!("{place}.parameters"))?;
-            refuse_userinfo(model.base_url.as_deref().unwrap_or_default(), &format!("{place}.base_url"))?;
+            refuse_secrets_in_address(model.base_url.as_deref().unwrap_or_default(), &format!("{place}.base_url"))?;
+            check_references(model.key.iter().map(|key| ("key", key)), &place)?;
+            if !(1..=3_600_000).contains(&model.timeout_ms) {
+                return Err(fault(
+                    format!("{place}.timeout_ms"),
+                    format!("{} is outside 1 to 3600000", model.timeout_ms),
+                ));
+            }
         }
         Ok(())
     }
@@ -97,8 +110,17 @@ impl Spec {
         for (index, source) in self.tool_sources.iter().enumerate() {
             let place = format!("tool_sources[{index}]");
             match &source.transport {
-                Transport::Stdio { args, .. } => refuse_secret_arguments(args, &format!("{place}.transport.args"))?,
-                Transport::Http { url, .. } => refuse_userinfo(url, &format!("{place}.transport.url"))?,
+                Transport::Stdio { args, env, .. } => {
+                    refuse_secret_arguments(args, &format!("{place}.transport.args"))?;
+                    let place = format!("{place}.transport.env");
+                    env.keys().try_for_each(|name| check_set(name, &place))?;
+                    check_references(env.iter().map(|(name, value)| (name.as_str(), value)), &place)?;
+                }
+                Transport::Http { url, headers } => {
+                    refuse_secrets_in_address(url, &format!("{place}.transport.url"))?;
+                    let headers = headers.iter().map(|(name, value)| (name.as_str(), value));
+                    check_references(headers, &format!("{place}.transport.headers"))?;
+                }
             }
             for (tool, settings) in &source.tools {
                 refuse_secrets(settings, &format!("{place}.tools.{tool}"))?;
@@ -171,76 +193,45 @@ fn check_schema(schema: &Json, spec: &Spec) -> Result<(), String> {
     }
 }
 
-/// Words that name a secret, in names without punctuation and in lower case.
-const SECRETS: [&str; 13] = [
-    "apikey",
-    "authorization",
-    "accesstoken",
-    "authtoken",
-    "bearertoken",
-    "cookie",
-    "credential",
-    "credentials",
-    "passwd",
-    "password",
-    "privatekey",
-    "secret",
-    "secretkey",
-];
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vocabulary::spec::{ModelSpec, ToolSource};
 
-fn names_secret(name: &str) -> bool {
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    let plain = plain.to_ascii_lowercase();
-    plain == "token" || plain.ends_with("secretaccesskey") || SECRETS.iter().any(|secret| plain.ends_with(secret))
-}
-
-/// Free-form JSON must not carry a secret by value: a name that says secret needs a reference (SPEC 5.3).
-fn refuse_secrets(json: &Json, place: &str) -> Result<(), SpecFault> {
-    match json {
-        Json::Object(fields) => fields.iter().try_for_each(|(name, value)| {
-            let inside = format!("{place}.{name}");
-            if names_secret(name) && holds_text(value) {
-                return Err(fault(inside, "looks like a secret by value: write {\"env\":\"NAME\"} instead"));
-            }
-            refuse_secrets(value, &inside)
-        }),
-        Json::Array(items) => {
-            items.iter().enumerate().try_for_each(|(index, item)| refuse_secrets(item, &format!("{place}[{index}]")))
-        }
-        Json::Null | Json::Bool(_) | Json::Integer(_) | Json::Double(_) | Json::String(_) => Ok(()),
+    fn refused(spec: &Spec) -> String {
+        spec.check().map_err(|fault| fault.field).unwrap_err()
     }
-}
 
-/// Whether a value holds text that is no reference to the environment.
-fn holds_text(value: &Json) -> bool {
-    match value {
-        Json::String(_) => true,
-        Json::Array(items) => items.iter().any(holds_text),
-        Json::Object(fields) => {
-            let reference = fields.len() == 1 && fields.get("env").is_some_and(|name| name.as_str().is_some());
-            !reference && fields.values().any(holds_text)
-        }
-        Json::Null | Json::Bool(_) | Json::Integer(_) | Json::Double(_) => false,
+    fn with_source(transport: &str) -> Spec {
+        let source = format!(r#"{{"name":"s","transport":{transport}}}"#);
+        let source: ToolSource = serde_json::from_str(&source).unwrap();
+        Spec { tool_sources: vec![source], ..Spec::new("t", "m") }
     }
-}
 
-/// An address must not carry a password.
-fn refuse_userinfo(url: &str, place: &str) -> Result<(), SpecFault> {
-    let authority = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
-    if authority.contains('@') {
-        return Err(fault(place, "holds credentials: leave them out and name them by reference"));
-    }
-    Ok(())
-}
-
-/// A program's arguments must not carry a secret: `--api-key=x` and `--api-key x` both do.
-fn refuse_secret_arguments(args: &[String], place: &str) -> Result<(), SpecFault> {
-    match args.iter().position(|arg| names_secret(arg.split('=').next().unwrap_or_default())) {
-        Some(index) => {
-            let reason = "looks like a secret by value: hand it over in `env`, by reference";
-            Err(fault(format!("{place}[{index}]"), reason))
+    #[test]
+    fn a_reference_that_is_no_variable_is_refused_wherever_it_stands() {
+        let key = Some(crate::vocabulary::spec::SecretRef { env: "A B".to_owned() });
+        let model = ModelSpec { key, ..ModelSpec::new("m") };
+        assert_eq!(refused(&Spec { model: model.clone(), ..Spec::new("t", "m") }), "model.key.env");
+        assert_eq!(refused(&Spec { fallbacks: vec![model], ..Spec::new("t", "m") }), "fallbacks[0].key.env");
+        for (transport, field) in [
+            (r#"{"type":"stdio","command":"c","env":{"A":{"env":"B=C"}}}"#, "env.A.env"),
+            (r#"{"type":"stdio","command":"c","env":{"A-B":{"env":"B"}}}"#, "env.A-B"),
+            (r#"{"type":"stdio","command":"c","env":{"PATH":{"env":"PWD"}}}"#, "env.PATH"),
+            (r#"{"type":"http","url":"https://h","headers":{"x-key":{"env":""}}}"#, "headers.x-key.env"),
+        ] {
+            assert_eq!(refused(&with_source(transport)), format!("tool_sources[0].transport.{field}"));
         }
-        None => Ok(()),
+        assert_eq!(with_source(r#"{"type":"stdio","command":"c","env":{"A":{"env":"PATH"}}}"#).check(), Ok(()));
+    }
+
+    #[test]
+    fn an_address_with_a_secret_is_refused_wherever_it_stands() {
+        for url in ["https://h/mcp?api_key=x", "http:///u:p@h"] {
+            let transport = format!(r#"{{"type":"http","url":"{url}"}}"#);
+            assert_eq!(refused(&with_source(&transport)), "tool_sources[0].transport.url");
+            let model = ModelSpec { base_url: Some(url.to_owned()), ..ModelSpec::new("m") };
+            assert_eq!(refused(&Spec { model, ..Spec::new("t", "m") }), "model.base_url");
+        }
     }
 }

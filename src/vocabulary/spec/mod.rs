@@ -15,7 +15,7 @@ use super::wire::{object, words};
 pub use budget::{Budgets, Price};
 pub use check::SpecFault;
 pub use limits::Limits;
-pub use model::{ModelSpec, Retry, SecretRef};
+pub use model::{Api, ModelSpec, Retry, SecretRef, ToolCalling};
 pub use tool::{Projection, ToolSource, ToolSpec, Transport};
 
 object! {
@@ -86,6 +86,12 @@ mod defaults {
 }
 
 impl Spec {
+    /// The model by whose price a judgement is charged.
+    #[must_use]
+    pub fn judge_name(&self) -> &str {
+        &self.release.judge_model.as_ref().unwrap_or(&self.model).name
+    }
+
     /// A spec with every default.
     #[must_use]
     pub fn new(task: impl Into<String>, model: impl Into<String>) -> Self {
@@ -211,12 +217,15 @@ object! {
         pub evidence_repairs: u32,
         /// Whether a judge must support the conclusion. Default: on. Off is said in the release.
         pub judge: JudgePolicy,
+        /// The model that judges, where a model does. Default: none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub judge_model: Option<ModelSpec>,
     }
 }
 
 impl Default for ReleaseSpec {
     fn default() -> Self {
-        Self { evidence_repairs: 1, judge: JudgePolicy::On }
+        Self { evidence_repairs: 1, judge: JudgePolicy::On, judge_model: None }
     }
 }
 

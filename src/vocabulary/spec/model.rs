@@ -1,14 +1,16 @@
 //! Models and when a failed request to one is sent again (SPEC 6).
 
-use crate::vocabulary::wire::object;
-
 use crate::vocabulary::json::Json;
+use crate::vocabulary::wire::{object, words};
 
 object! {
     /// A model, by name, and how it is asked.
     pub struct ModelSpec {
         /// The name that the provider knows.
         pub name: String,
+        /// What its provider speaks. Default: told by the name (`claude-`, `gemini-`), else `openai`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub api: Option<Api>,
         /// The provider's address, where it is not the usual one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub base_url: Option<String>,
@@ -18,7 +20,69 @@ object! {
         /// Parameters of the request (temperature and such), handed to the provider as they are. Default: none.
         #[serde(default = "none", skip_serializing_if = "is_none")]
         pub parameters: Json,
+        /// How it asks for tools. Default: `native`.
+        #[serde(default = "native", skip_serializing_if = "is_native")]
+        pub tool_calling: ToolCalling,
+        /// Whether the provider is asked to hold answers to a JSON Schema. Default: no.
+        #[serde(default, skip_serializing_if = "is_false")]
+        pub structured_output: bool,
+        /// Whether answers come piece by piece; they are taken whole all the same. Default: no.
+        #[serde(default, skip_serializing_if = "is_false")]
+        pub streaming: bool,
+        /// How long one attempt may take, from the connection to the last byte, in milliseconds: 1 to 3,600,000.
+        /// Default: 300,000.
+        #[serde(default = "timeout_ms", skip_serializing_if = "is_usual_timeout")]
+        pub timeout_ms: u64,
     }
+}
+
+words! {
+    /// What a provider speaks.
+    pub enum Api {
+        /// Chat completions, as OpenAI and many others have them.
+        OpenAi = "openai",
+        /// Anthropic's messages.
+        Anthropic = "anthropic",
+        /// Gemini's `generateContent`.
+        Gemini = "gemini",
+        /// Ollama's chat.
+        Ollama = "ollama",
+    }
+}
+
+words! {
+    /// How a model asks for tools.
+    pub enum ToolCalling {
+        /// In the provider's own form.
+        Native = "native",
+        /// As JSON in its text, one step an answer: for models that have no form of their own.
+        JsonSteps = "json_steps",
+    }
+}
+
+const TIMEOUT_MS: u64 = 300_000;
+
+const fn timeout_ms() -> u64 {
+    TIMEOUT_MS
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_usual_timeout(milliseconds: &u64) -> bool {
+    *milliseconds == TIMEOUT_MS
+}
+
+const fn native() -> ToolCalling {
+    ToolCalling::Native
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_native(calling: &ToolCalling) -> bool {
+    matches!(calling, ToolCalling::Native)
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 const fn none() -> Json {
@@ -33,7 +97,17 @@ impl ModelSpec {
     /// A model with nothing but its name.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), base_url: None, key: None, parameters: Json::Null }
+        Self {
+            name: name.into(),
+            api: None,
+            base_url: None,
+            key: None,
+            parameters: Json::Null,
+            tool_calling: ToolCalling::Native,
+            structured_output: false,
+            streaming: false,
+            timeout_ms: TIMEOUT_MS,
+        }
     }
 }
 

@@ -146,16 +146,36 @@ tagged! {
 object! {
     /// A server whose tools join at resolution. Replaying never contacts it.
     pub struct ToolSource {
-        /// The namespace of its tools.
+        /// The namespace of its tools: the tool `read` of the source `files` is `files__read`.
         pub name: String,
         /// How it is reached.
         pub transport: Transport,
+        /// The tools that join, by the server's own names. Default: all of them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub only: Option<Vec<String>>,
         /// Settings of single tools, by name, over what the server says.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         pub tools: BTreeMap<String, Json>,
         /// Whether its read-only and idempotent hints are believed. Default: no.
         #[serde(default)]
         pub trust_hints: bool,
+    }
+}
+
+impl ToolSource {
+    /// What stands between a source's name and its tool's.
+    pub const SEPARATOR: &str = "__";
+
+    /// The name that a run knows a tool of this source by.
+    #[must_use]
+    pub fn tool_name(&self, name: &str) -> String {
+        format!("{}{}{name}", self.name, Self::SEPARATOR)
+    }
+
+    /// Whether a tool of a run is one of this source's.
+    #[must_use]
+    pub fn owns(&self, tool: &str) -> bool {
+        tool.strip_prefix(self.name.as_str()).is_some_and(|rest| rest.starts_with(Self::SEPARATOR))
     }
 }
 
