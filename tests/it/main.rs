@@ -39,6 +39,8 @@ mod nested;
 mod play;
 #[cfg(feature = "testkit")]
 mod properties;
+#[cfg(feature = "cli")]
+mod real_parts;
 mod redaction;
 #[cfg(feature = "testkit")]
 mod refusals;

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::sync::{Arc, Mutex};
 
-use portcullis::adapters::scenario::{Audience, Opening, Scenario, Scene, Setting, Stage};
+use portcullis::adapters::scenario::{Audience, Opening, Real, Scenario, Scene, Setting, Stage};
 use portcullis::adapters::stores::memory::MemoryStore;
 use portcullis::engine::Ending;
 use portcullis::runtime::execution::Error;
@@ -56,6 +56,11 @@ pub(crate) async fn history(store: &dyn Store, run: &str) -> Vec<u8> {
 
 /// Plays a scenario to the curtain; the error is that of its driver.
 pub(crate) async fn perform(scenario: Scenario, store: Arc<dyn Store>) -> Result<Played, Error> {
+    perform_with(scenario, store, Real::default()).await
+}
+
+/// The same, with ports for its real parts.
+pub(crate) async fn perform_with(scenario: Scenario, store: Arc<dyn Store>, real: Real) -> Result<Played, Error> {
     let notebook = Arc::new(Notebook::default());
     let clock = Arc::new(VirtualClock::starting_at(1_000));
     let setting = Setting {
@@ -63,6 +68,7 @@ pub(crate) async fn perform(scenario: Scenario, store: Arc<dyn Store>) -> Result
         clock,
         audience: Some(Arc::clone(&notebook) as Arc<dyn Audience>),
         takes_over: false,
+        real,
     };
     let mut stage = Stage::begin(scenario, Opening::timeless("a-run".parse().unwrap()), &setting).await?;
     let outcome = stage.curtain().await?;

@@ -2,7 +2,8 @@
 //!
 //! A scenario holds the run's [`Spec`] and a [`Script`]: what the model answers, what became of its tool
 //! calls, what the judge, gates, plugins and people say, and what interrupts the run. [`Stage`] lets the runtime
-//! drive it, in virtual time or the machine's. Nothing here starts a process or opens a socket.
+//! drive it, in virtual time or the machine's. Nothing here starts a process or opens a socket: the parts that a
+//! scenario calls real are ports which whoever sets the stage has to bring ([`Real`]).
 //! `docs/scenario.md` explains the format.
 
 mod expectation;
@@ -11,6 +12,7 @@ mod keyed;
 mod playing;
 mod plugin_reply;
 mod plugins;
+mod real;
 mod reply;
 mod script;
 mod stage;
@@ -18,20 +20,26 @@ mod tool_call;
 mod world;
 mod written;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 
+#[cfg(feature = "mcp")]
+use crate::adapters::mcp::stated;
 use crate::machines::toolbox::Toolbox;
 use crate::runtime::plugins::Company;
 use crate::vocabulary::environment::{Capability, Environment, Gate, Hook, StateKeySpec};
 use crate::vocabulary::failure::ResolutionError;
 use crate::vocabulary::ids::RunId;
+#[cfg(not(feature = "mcp"))]
+use crate::vocabulary::spec::ToolSource;
 use crate::vocabulary::spec::{Spec, ToolSpec};
 
 pub use expectation::{Difference, Expectation};
 pub use interruption::{Interruption, Moment, Point};
 pub use plugin_reply::{PluginReplies, PluginReply, PluginSays};
+pub use real::{Part, Real};
 pub use reply::{ModelReply, ModelSays};
 pub use script::{AnsweredPoint, GateReply, JudgeReply, JudgeSays, Script};
 pub use stage::{Audience, Opening, Resumed, Scene, Setting, Stage};
@@ -54,6 +62,9 @@ pub struct Scenario {
     /// What the run is asked to do and what it may spend on it.
     #[serde(deserialize_with = "checked")]
     pub spec: Box<Spec>,
+    /// The parts that are real: models that are asked, tools that are entered. Default: none, everything is scripted.
+    #[serde(default)]
+    pub real: BTreeSet<Part>,
     /// What resolution finds. Default: the tools of the spec.
     #[serde(default)]
     pub environment: Surroundings,
@@ -111,13 +122,17 @@ impl Scenario {
     /// # Errors
     /// The first thing that is wrong, with its place.
     pub fn read(bytes: &[u8]) -> Result<Self, ScenarioFault> {
-        serde_json::from_slice(bytes).map_err(|error| {
+        let read: Self = serde_json::from_slice(bytes).map_err(|error| {
             let (line, column) = (error.line(), error.column());
             let whole = error.to_string();
             let place = format!(" at line {line} column {column}");
             let reason = whole.strip_suffix(&place).unwrap_or(&whole).to_owned();
             ScenarioFault { line, column, reason }
-        })
+        })?;
+        match real::fault(&read) {
+            Some(reason) => Err(ScenarioFault { line: 1, column: 1, reason }),
+            None => Ok(read),
+        }
     }
 
     /// A scenario of `spec` and `script`.
@@ -128,6 +143,7 @@ impl Scenario {
             about: String::new(),
             run_id: None,
             spec: Box::new(spec),
+            real: BTreeSet::new(),
             environment: Surroundings::default(),
             script,
             expect: None,
@@ -135,7 +151,7 @@ impl Scenario {
     }
 
     /// What a run of this scenario would resolve to: the same merge, and the same check by the engine, without a
-    /// run.
+    /// run. Of real tool sources nobody is asked: the tools that they name themselves stand for the others.
     ///
     /// # Errors
     /// What the run would end with in row 18.
@@ -143,7 +159,13 @@ impl Scenario {
         if let Some(error) = &self.script.unresolved {
             return Err(error.clone());
         }
-        let environment = company().merge(&self.spec, self.environment())?;
+        let mut found = self.environment();
+        if self.real.contains(&Part::Tools) {
+            for source in &self.spec.tool_sources {
+                found.tools.extend(stated(source)?);
+            }
+        }
+        let environment = company().merge(&self.spec, found)?;
         Toolbox::new(&self.spec, environment.clone())?;
         Ok(environment)
     }
@@ -163,6 +185,13 @@ impl Scenario {
             capabilities,
         }
     }
+}
+
+/// The tools that a source names, as far as the file says.
+#[cfg(not(feature = "mcp"))]
+#[allow(clippy::unnecessary_wraps)]
+fn stated(source: &ToolSource) -> Result<Vec<ToolSpec>, ResolutionError> {
+    Ok(source.only.iter().flatten().map(|name| ToolSpec::new(source.tool_name(name))).collect())
 }
 
 /// The plugins that a spec may name and that need no script.

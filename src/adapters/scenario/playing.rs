@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 
 use super::Scenario;
 use super::interruption::{EffectKind, Interruption, Moment, Point, Restart};
+use super::real::Real;
 use super::world::{Reaction, World as Script};
 use crate::engine::{Engine, Request};
 use crate::history::{Fault, Lines, Next, Replay, Replayed};
@@ -17,6 +18,7 @@ use crate::runtime::ports::{Advisers, Line};
 use crate::runtime::world::{self, Performed, World};
 use crate::vocabulary::effect::{Effect, TimerKind};
 use crate::vocabulary::environment::Environment;
+use crate::vocabulary::failure::ResolutionError;
 use crate::vocabulary::ids::{Ticket, ToolCallId};
 use crate::vocabulary::input::{Input, LiveTool};
 
@@ -25,6 +27,7 @@ pub(super) struct Playing {
     clock: Arc<dyn Clock>,
     /// The plugins that are ready to be registered: a spec that names one gets the real one.
     advisers: Advisers,
+    real: Real,
     state: Arc<Mutex<State>>,
 }
 
@@ -61,7 +64,7 @@ impl std::fmt::Debug for Playing {
 }
 
 impl Playing {
-    pub(super) fn new(scenario: &Scenario, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(scenario: &Scenario, clock: Arc<dyn Clock>, real: Real) -> Self {
         let (mut placed, mut moments) = (Vec::new(), BTreeMap::new());
         for (index, Interruption { point, what }) in scenario.script.interruptions.iter().cloned().enumerate() {
             match point {
@@ -84,7 +87,7 @@ impl Playing {
             restart: None,
         };
         let advisers = Advisers { gates: None, plugins: super::company(), traces: Traces::Outline };
-        Self { clock, advisers, state: Arc::new(Mutex::new(state)) }
+        Self { clock, advisers, real, state: Arc::new(Mutex::new(state)) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -168,12 +171,17 @@ impl Playing {
         }))
     }
 
-    /// What resolution finds, with what the plugins of the spec contribute.
-    fn merged(&self, engine: &Engine, host: Environment) -> Input {
-        let merged = engine.spec().map(|spec| self.advisers.plugins.merge(spec, host.clone()));
-        match merged.unwrap_or(Ok(host)) {
-            Ok(environment) => Input::EnvironmentResolved { environment: Box::new(environment) },
-            Err(error) => Input::ResolutionFailed { error },
+    /// What resolution finds, with what the plugins of the spec contribute. Tools of real sources are looked for
+    /// when the script says that it resolves.
+    fn resolve(&self, engine: &Engine, after_ms: u64, scripted: Environment) -> Performed {
+        let Some(spec) = engine.spec().cloned() else { return self.later(after_ms, resolved(Ok(scripted))) };
+        let plugins = self.advisers.plugins.clone();
+        match self.real.resolve(&spec, &scripted) {
+            None => self.later(after_ms, resolved(plugins.merge(&spec, scripted))),
+            Some(found) => Performed::Reports(Box::pin(async move {
+                let merged = found.await.and_then(|host| plugins.merge(&spec, host));
+                resolved(merged)
+            })),
         }
     }
 
@@ -193,21 +201,29 @@ impl Playing {
     }
 }
 
+fn resolved(merged: Result<Environment, ResolutionError>) -> Input {
+    match merged {
+        Ok(environment) => Input::EnvironmentResolved { environment: Box::new(environment) },
+        Err(error) => Input::ResolutionFailed { error },
+    }
+}
+
 impl World for Playing {
-    fn perform(&self, engine: &Engine, effect: &Request, _line: &Line) -> Performed {
+    fn perform(&self, engine: &Engine, effect: &Request, line: &Line) -> Performed {
         if matches!(effect, Effect::Publish { .. }) {
             let mut state = self.state();
             state.people.clear();
             state.silent.clear();
             state.over = true;
         }
-        if let Some(performed) = self.advisers.ask_registered(engine, effect) {
+        let elsewhere = self.advisers.ask_registered(engine, effect);
+        if let Some(performed) = elsewhere.or_else(|| self.real.perform(engine, effect, line)) {
             return performed;
         }
         let reaction = self.state().script.perform(effect);
         match (reaction, effect) {
             (Reaction::Report { after_ms, input: Input::EnvironmentResolved { environment } }, _) => {
-                self.later(after_ms, self.merged(engine, *environment))
+                self.resolve(engine, after_ms, *environment)
             }
             (Reaction::Report { after_ms, input }, _) => self.later(after_ms, input),
             (Reaction::Silence, Effect::AwaitDecision { ticket, call }) => self.silence(engine, ticket, *call),
@@ -225,8 +241,8 @@ impl World for Playing {
     }
 
     fn live(&self, _engine: &Engine) -> BoxFuture<'static, Vec<LiveTool>> {
-        let live = self.state().script.live();
-        Box::pin(std::future::ready(live))
+        let (scripted, real) = (self.state().script.live(), self.real.live());
+        Box::pin(async move { real.await.into_iter().chain(scripted).collect() })
     }
 
     fn before(&self, effect: &Request) -> Vec<world::Interruption> {
@@ -240,7 +256,7 @@ impl World for Playing {
     }
 
     fn gives_up(&self) -> bool {
-        self.state().cut_short
+        self.state().cut_short || !self.real.is_nothing()
     }
 
     fn moments(&self) -> Vec<world::Moment> {

@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use super::Scenario;
 use super::playing::Playing;
+use super::real::Real;
 use crate::engine::{Engine, Step};
+use crate::machines::batch::Plan;
 use crate::runtime::clock::Clock;
 use crate::runtime::execution::{Error, Trouble};
 use crate::runtime::store::Store;
 use crate::runtime::witness::Witness;
 use crate::runtime::{Outcome, RunHandle, Runtime, Start, Taken};
-use crate::vocabulary::ids::RunId;
+use crate::vocabulary::ids::{RunId, ToolCallId};
 use crate::vocabulary::input::Input;
 use crate::vocabulary::refusal::Refusal;
 
@@ -61,6 +63,8 @@ pub struct Setting {
     pub audience: Option<Arc<dyn Audience>>,
     /// Whether a run is taken from a living session that drives it.
     pub takes_over: bool,
+    /// The ports of the parts that a scenario calls real.
+    pub real: Real,
 }
 
 /// A scenario on stage.
@@ -112,10 +116,10 @@ impl Stage {
     /// Begins a scenario.
     ///
     /// # Errors
-    /// As [`Runtime::start`].
+    /// As [`Runtime::start`]; `Unequipped` when a part is to be real whose port the setting does not have.
     pub async fn begin(scenario: Scenario, opening: Opening, setting: &Setting) -> Result<Self, Error> {
         let Opening { run, nonce, wall_time, origin } = opening;
-        let playing = Arc::new(Playing::new(&scenario, Arc::clone(&setting.clock)));
+        let playing = playing(&scenario, setting)?;
         let runtime = runtime(setting, &playing);
         let handle = runtime.begin(Start { run, spec: scenario.spec, nonce, wall_time, origin }).await?;
         Ok(Self { runtime, handle, playing, clock: Arc::clone(&setting.clock) })
@@ -125,14 +129,14 @@ impl Stage {
     /// outside says first.
     ///
     /// # Errors
-    /// As [`Runtime::attach`]; with a report also when it is refused.
+    /// As [`Runtime::attach`], and `Unequipped` as there; with a report also when it is refused.
     pub async fn resume(
         scenario: &Scenario,
         run: &RunId,
         setting: &Setting,
         report: Option<Input>,
     ) -> Result<Resumed, Error> {
-        let playing = Arc::new(Playing::new(scenario, Arc::clone(&setting.clock)));
+        let playing = playing(scenario, setting)?;
         let source = setting.store.read(run).await?;
         let (named, rehearsed) = (run.clone(), Arc::clone(&playing));
         let rehearsal = tokio::task::spawn_blocking(move || rehearsed.rehearse(source)).await;
@@ -209,6 +213,23 @@ impl Stage {
         self.runtime.report(self.handle.run(), input).await.map(|_| ())
     }
 
+    /// The exact tool and arguments of an open call: what a person has to see before they decide. Privileged.
+    ///
+    /// # Errors
+    /// As [`Runtime::plan`].
+    pub async fn plan(&self, call: ToolCallId) -> Result<Option<Arc<Plan>>, Error> {
+        self.runtime.plan(self.handle.run(), call).await
+    }
+
+    /// Goes on with a run that waits for a person, since a timer of it has come due.
+    ///
+    /// # Errors
+    /// As [`Runtime::attach`].
+    pub async fn wake(&mut self) -> Result<(), Error> {
+        self.handle = self.runtime.attach(self.handle.run()).await?;
+        Ok(())
+    }
+
     /// From now on what is under way when the run ends is given up, as ports are, instead of being played to its
     /// late report.
     pub fn cut_short(&self) {
@@ -232,6 +253,10 @@ impl Stage {
     pub fn unused(&self) -> Vec<String> {
         self.playing.unused()
     }
+}
+
+fn playing(scenario: &Scenario, setting: &Setting) -> Result<Arc<Playing>, Error> {
+    Ok(Arc::new(Playing::new(scenario, Arc::clone(&setting.clock), setting.real.of(scenario)?)))
 }
 
 fn runtime(setting: &Setting, playing: &Arc<Playing>) -> Runtime {

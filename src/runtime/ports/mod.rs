@@ -35,7 +35,7 @@ pub(crate) use model::AnyModel;
 pub(crate) use nested::{Line, Reply, Wanted, Wish, Wished};
 pub(crate) use tools::AnyTools;
 pub(crate) use toolset::typed;
-pub(crate) use world::Ports;
+pub(crate) use world::{Ports, call_model, invoke_tool, judge_semantics};
 
 use world::cited;
 

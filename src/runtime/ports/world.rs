@@ -18,7 +18,7 @@ use crate::vocabulary::effect::Effect;
 use crate::vocabulary::ids::{JudgeCallId, ModelCallId, OperationId, ToolCallId};
 use crate::vocabulary::input::{Input, LiveTool};
 use crate::vocabulary::llm;
-use crate::vocabulary::tool::ToolError;
+use crate::vocabulary::tool::{ToolError, ToolOutput};
 
 /// The ports of one runtime.
 #[derive(Clone)]
@@ -34,13 +34,16 @@ impl World for Ports {
     fn perform(&self, engine: &Engine, effect: &Request, line: &Line) -> Performed {
         let performed = match effect {
             Effect::ResolveEnvironment => self.resolve(engine).map(Performed::Reports),
-            Effect::CallModel { call, attempt, .. } => self.call_model(engine, *call, *attempt).map(Performed::Reports),
+            Effect::CallModel { call, attempt, .. } => {
+                call_model(&self.model, self.traces, engine, *call, *attempt).map(Performed::Reports)
+            }
             Effect::InvokeTool { call, attempt, operation_id } => {
                 self.invoke(engine, *call, *attempt, operation_id, line).map(Performed::Reports)
             }
-            Effect::JudgeSemantics { call, attempt, draft } => {
-                self.judge(engine, *call, *attempt, *draft).map(Performed::Reports)
-            }
+            Effect::JudgeSemantics { call, attempt, draft } => match &self.judge {
+                Some(judge) => judge_semantics(judge, engine, *call, *attempt, *draft).map(Performed::Reports),
+                None => Some(Performed::Reports(reports(no_judge(*call, *attempt, *draft)))),
+            },
             Effect::AskGate { .. } | Effect::CallHook { .. } | Effect::PerformAction { .. } => {
                 self.advisers.ask(engine, effect)
             }
@@ -89,38 +92,6 @@ impl Ports {
         }))
     }
 
-    fn call_model(&self, engine: &Engine, call: ModelCallId, attempt: u32) -> Option<BoxFuture<'static, Input>> {
-        let request = engine.model_request()?;
-        let asked = ModelCall {
-            run: engine.run_id()?.clone(),
-            call,
-            attempt,
-            purpose: request.purpose,
-            model: request.model.clone(),
-            messages: request.messages.iter().chain(request.context).map(Arc::clone).collect(),
-            tools: request.tools.into_iter().map(Arc::clone).collect(),
-            offer: request.offer,
-            answer: request.answer.clone(),
-        };
-        let (span, traces) = (self.traces.chat(&asked), self.traces);
-        let model = Arc::clone(&self.model);
-        let report = async move {
-            let answer = caught(model.respond(asked)).await;
-            traces.answered(&answer);
-            match answer {
-                Ok(Ok(ModelAnswer { content, finish, usage })) => {
-                    Input::ModelResponded { call, attempt, content, finish, usage }
-                }
-                Ok(Err(ModelFailure::Classified { error, usage })) => {
-                    Input::ModelFailed { call, attempt, error, usage }
-                }
-                Ok(Err(ModelFailure::Unclassified { message })) => crash(format!("the model failed: {message}")),
-                Err(panic) => crash(panicked("the model", &panic)),
-            }
-        };
-        Some(Box::pin(report.instrument(span)))
-    }
-
     fn invoke(
         &self,
         engine: &Engine,
@@ -129,75 +100,147 @@ impl Ports {
         operation_id: &OperationId,
         line: &Line,
     ) -> Option<BoxFuture<'static, Input>> {
-        let (run, operation_id) = (engine.run_id()?.clone(), operation_id.clone());
-        let state = Snapshot::new(engine.shared_state());
-        let (plan, line) = (engine.plan(call)?, line.clone());
-        let invocation = Invocation { run, call, attempt, operation_id, plan, state, line };
+        let invocation = invocation(engine, call, attempt, operation_id, line)?;
         let name = invocation.tool().name.clone();
         let owner = asking::owner(engine, |capability| capability.tools.contains(&name));
         let of_plugin =
             owner.map(|plugin| self.advisers.plugins.cast(engine).and_then(|cast| cast.tool(plugin, &name)));
-        let (span, traces) = (self.traces.execute_tool(&invocation), self.traces);
         let tools = Arc::clone(&self.tools);
-        let report = async move {
-            let returned = match of_plugin {
+        let entered = self.traces.execute_tool(&invocation);
+        let returned = async move {
+            match of_plugin {
                 None => caught(tools.invoke(invocation)).await,
                 Some(Ok(function)) => caught(async move { function(invocation).await }).await,
                 Some(Err(reason)) => {
                     tracing::error!(tool = name, reason, "a tool of a plugin is not there");
                     Ok(Err(ToolError::Unknown { message: reason }))
                 }
-            };
-            traces.returned(&returned);
-            match returned {
-                Ok(Ok(output)) => Input::ToolCompleted { call, attempt, output },
-                Ok(Err(error)) => Input::ToolFailed { call, attempt, error },
-                Err(panic) => {
-                    let error = ToolError::Execution { message: panicked("the tool", &panic) };
-                    Input::ToolFailed { call, attempt, error }
-                }
             }
         };
-        Some(Box::pin(report.instrument(span)))
+        Some(Box::pin(returned_by(returned, self.traces, call, attempt).instrument(entered)))
     }
+}
 
-    fn judge(
-        &self,
-        engine: &Engine,
-        call: JudgeCallId,
-        attempt: u32,
-        draft: Digest,
-    ) -> Option<BoxFuture<'static, Input>> {
-        let failed = move |message: String| Input::SemanticsFailed {
-            call,
-            attempt,
-            draft,
-            error: llm::Error::Provider { message },
-        };
-        let Some(judge) = self.judge.clone() else {
-            return Some(reports(failed("this runtime has no judge".to_owned())));
-        };
-        let candidate = engine.evidence()?;
-        let question = JudgeQuestion {
-            run: engine.run_id()?.clone(),
-            call,
-            attempt,
-            draft,
-            task: engine.spec()?.task.clone(),
-            statement: candidate.conclusion().statement.clone(),
-            data: candidate.draft().data.clone(),
-            citations: cited(engine, candidate),
-        };
-        Some(Box::pin(async move {
-            match caught(judge.judge(question)).await {
-                Ok(Ok(judgement)) => {
-                    let (verdict, usage) = (judgement.verdict, judgement.usage);
-                    Input::SemanticsJudged { call, attempt, draft, verdict, usage }
-                }
-                Ok(Err(error)) => Input::SemanticsFailed { call, attempt, draft, error },
-                Err(panic) => failed(panicked("the judge", &panic)),
+/// Asks a model, once.
+pub(crate) fn call_model(
+    model: &Arc<dyn AnyModel>,
+    traces: Traces,
+    engine: &Engine,
+    call: ModelCallId,
+    attempt: u32,
+) -> Option<BoxFuture<'static, Input>> {
+    let request = engine.model_request()?;
+    let asked = ModelCall {
+        run: engine.run_id()?.clone(),
+        call,
+        attempt,
+        purpose: request.purpose,
+        model: request.model.clone(),
+        messages: request.messages.iter().chain(request.context).map(Arc::clone).collect(),
+        tools: request.tools.into_iter().map(Arc::clone).collect(),
+        offer: request.offer,
+        answer: request.answer.clone(),
+    };
+    let span = traces.chat(&asked);
+    let model = Arc::clone(model);
+    let report = async move {
+        let answer = caught(model.respond(asked)).await;
+        traces.answered(&answer);
+        match answer {
+            Ok(Ok(ModelAnswer { content, finish, usage })) => {
+                Input::ModelResponded { call, attempt, content, finish, usage }
             }
-        }))
+            Ok(Err(ModelFailure::Classified { error, usage })) => Input::ModelFailed { call, attempt, error, usage },
+            Ok(Err(ModelFailure::Unclassified { message })) => crash(format!("the model failed: {message}")),
+            Err(panic) => crash(panicked("the model", &panic)),
+        }
+    };
+    Some(Box::pin(report.instrument(span)))
+}
+
+/// Enters a tool of the host, once.
+pub(crate) fn invoke_tool(
+    tools: &Arc<dyn AnyTools>,
+    traces: Traces,
+    engine: &Engine,
+    (call, attempt, operation_id): (ToolCallId, u32, &OperationId),
+    line: &Line,
+) -> Option<BoxFuture<'static, Input>> {
+    let invocation = invocation(engine, call, attempt, operation_id, line)?;
+    let (entered, tools) = (traces.execute_tool(&invocation), Arc::clone(tools));
+    let returned = async move { caught(tools.invoke(invocation)).await };
+    Some(Box::pin(returned_by(returned, traces, call, attempt).instrument(entered)))
+}
+
+/// Asks a judge, once.
+pub(crate) fn judge_semantics(
+    judge: &Arc<dyn AnyJudge>,
+    engine: &Engine,
+    call: JudgeCallId,
+    attempt: u32,
+    draft: Digest,
+) -> Option<BoxFuture<'static, Input>> {
+    let judge = Arc::clone(judge);
+    let candidate = engine.evidence()?;
+    let question = JudgeQuestion {
+        run: engine.run_id()?.clone(),
+        call,
+        attempt,
+        draft,
+        task: engine.spec()?.task.clone(),
+        statement: candidate.conclusion().statement.clone(),
+        data: candidate.draft().data.clone(),
+        citations: cited(engine, candidate),
+    };
+    Some(Box::pin(async move {
+        match caught(judge.judge(question)).await {
+            Ok(Ok(judgement)) => {
+                let (verdict, usage) = (judgement.verdict, judgement.usage);
+                Input::SemanticsJudged { call, attempt, draft, verdict, usage }
+            }
+            Ok(Err(error)) => Input::SemanticsFailed { call, attempt, draft, error },
+            Err(panic) => unjudged(call, attempt, draft, panicked("the judge", &panic)),
+        }
+    }))
+}
+
+fn no_judge(call: JudgeCallId, attempt: u32, draft: Digest) -> Input {
+    unjudged(call, attempt, draft, "this runtime has no judge".to_owned())
+}
+
+const fn unjudged(call: JudgeCallId, attempt: u32, draft: Digest, message: String) -> Input {
+    Input::SemanticsFailed { call, attempt, draft, error: llm::Error::Provider { message } }
+}
+
+fn invocation(
+    engine: &Engine,
+    call: ToolCallId,
+    attempt: u32,
+    operation_id: &OperationId,
+    line: &Line,
+) -> Option<Invocation> {
+    let (run, operation_id) = (engine.run_id()?.clone(), operation_id.clone());
+    let state = Snapshot::new(engine.shared_state());
+    let (plan, line) = (engine.plan(call)?, line.clone());
+    Some(Invocation { run, call, attempt, operation_id, plan, state, line })
+}
+
+/// Reports what a tool came to.
+async fn returned_by(
+    returned: impl Future<Output = Result<Result<ToolOutput, ToolError>, String>>,
+    traces: Traces,
+    call: ToolCallId,
+    attempt: u32,
+) -> Input {
+    let returned = returned.await;
+    traces.returned(&returned);
+    match returned {
+        Ok(Ok(output)) => Input::ToolCompleted { call, attempt, output },
+        Ok(Err(error)) => Input::ToolFailed { call, attempt, error },
+        Err(panic) => {
+            let error = ToolError::Execution { message: panicked("the tool", &panic) };
+            Input::ToolFailed { call, attempt, error }
+        }
     }
 }
 

@@ -223,6 +223,7 @@ async fn a_session_that_drives_a_run_takes_what_others_ask_of_it() {
         clock: Arc::new(portcullis::runtime::clock::SystemClock::new()),
         audience: None,
         takes_over: false,
+        real: portcullis::adapters::scenario::Real::default(),
     };
     let cancel = portcullis::vocabulary::input::Input::CancelRequested {
         by: "another process".to_owned(),
