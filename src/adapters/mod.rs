@@ -6,7 +6,17 @@
 //! | [`scenario`] | a scripted world: one run from a file, in virtual time |
 //! | [`transcripts`] | recorded conversations of other agent loops, read strictly |
 //! | [`recording`] | a recorded conversation as scenarios, one a user turn |
+//! | `providers` | models over HTTP (feature `providers`) |
+//! | `mcp` | tools of MCP servers (feature `mcp`) |
 
+#[cfg(any(feature = "mcp", feature = "providers"))]
+pub(crate) mod address;
+#[cfg(feature = "mcp")]
+pub mod mcp;
+#[cfg(any(feature = "cli", feature = "mcp", feature = "providers"))]
+pub(crate) mod printable;
+#[cfg(feature = "providers")]
+pub mod providers;
 pub mod recording;
 pub mod scenario;
 pub mod stores;
