@@ -3,6 +3,7 @@
 
 use super::carry_on::{Carrier, Reason};
 use super::exit::{Exit, Problem};
+use super::live::Configuration;
 use super::place::Place;
 use crate::vocabulary::ids::{RunId, Ticket, ToolCallId};
 use crate::vocabulary::input::{CancelOrigin, Decision, Input, Reconciliation};
@@ -19,14 +20,19 @@ pub(crate) struct Speaker {
     place: Place,
 }
 
+/// Who sits here.
+pub(super) fn user() -> String {
+    let user = std::env::var("USER").ok().filter(|user| !user.is_empty());
+    user.unwrap_or_else(|| "somebody at the command line".to_owned())
+}
+
 impl Speaker {
     fn name(&self) -> String {
-        let user = || std::env::var("USER").ok().filter(|user| !user.is_empty());
-        self.by.clone().or_else(user).unwrap_or_else(|| "somebody at the command line".to_owned())
+        self.by.clone().unwrap_or_else(user)
     }
 
-    async fn say(&self, run: &RunId, input: Input, json: bool) -> Result<Exit, Problem> {
-        let carrier = Carrier::new(&self.place, json, false)?;
+    async fn say(&self, run: &RunId, input: Input, live: &Configuration, json: bool) -> Result<Exit, Problem> {
+        let carrier = Carrier::new(&self.place, live, json, false)?;
         let exit = carrier.carry(run, Reason::Told(input)).await?;
         carrier.screen.finish()?;
         Ok(exit)
@@ -43,7 +49,8 @@ pub(crate) struct Cancel {
 
 pub(crate) async fn cancel(arguments: &Cancel, json: bool) -> Result<Exit, Problem> {
     let Cancel { run, speaker } = arguments;
-    speaker.say(run, Input::CancelRequested { by: speaker.name(), origin: CancelOrigin::Caller }, json).await
+    let input = Input::CancelRequested { by: speaker.name(), origin: CancelOrigin::Caller };
+    speaker.say(run, input, &Configuration::default(), json).await
 }
 
 #[derive(Debug, clap::Args)]
@@ -62,6 +69,8 @@ pub(crate) struct Decide {
     note: Option<String>,
     #[command(flatten)]
     speaker: Speaker,
+    #[command(flatten)]
+    live: Configuration,
 }
 
 /// A decision.
@@ -74,7 +83,7 @@ pub(crate) enum Word {
 }
 
 pub(crate) async fn decide(arguments: &Decide, json: bool) -> Result<Exit, Problem> {
-    let Decide { run, ticket, decision, arguments: edited, note, speaker } = arguments;
+    let Decide { run, ticket, decision, arguments: edited, note, speaker, live } = arguments;
     let decision = match (decision, edited, note) {
         (Word::Allow, None, None) => Decision::Allow,
         (Word::Allow, Some(text), None) => {
@@ -92,7 +101,7 @@ pub(crate) async fn decide(arguments: &Decide, json: bool) -> Result<Exit, Probl
         }
     };
     let input = Input::DecisionGiven { ticket: Ticket(ticket.clone()), by: speaker.name(), decision };
-    speaker.say(run, input, json).await
+    speaker.say(run, input, live, json).await
 }
 
 #[derive(Debug, clap::Args)]
@@ -114,6 +123,8 @@ pub(crate) struct Reconcile {
     failed: bool,
     #[command(flatten)]
     speaker: Speaker,
+    #[command(flatten)]
+    live: Configuration,
 }
 
 /// What a person found out.
@@ -128,7 +139,7 @@ pub(crate) enum Finding {
 }
 
 pub(crate) async fn reconcile(arguments: &Reconcile, json: bool) -> Result<Exit, Problem> {
-    let Reconcile { run, call, outcome, content, fact, failed, speaker } = arguments;
+    let Reconcile { run, call, outcome, content, fact, failed, speaker, live } = arguments;
     let outcome = match (outcome, content) {
         (Finding::Applied, Some(content)) if *failed => {
             Reconciliation::Applied { output: ToolOutput::error(content.clone()) }
@@ -146,5 +157,6 @@ pub(crate) async fn reconcile(arguments: &Reconcile, json: bool) -> Result<Exit,
             return Err(Problem::usage("--content says what a call returned: it goes with applied"));
         }
     };
-    speaker.say(run, Input::ToolReconciled { call: *call, by: speaker.name(), outcome }, json).await
+    let input = Input::ToolReconciled { call: *call, by: speaker.name(), outcome };
+    speaker.say(run, input, live, json).await
 }

@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
-use super::exit::{Exit, Problem};
+use super::attended::attend;
+use super::exit::{Exit, Problem, note};
+use super::interrupts::Interrupts;
+use super::live::{Configuration, Live};
 use super::origin::{Origin, Pace};
-use super::performance::{failed, remark, show, watch};
+use super::performance::{Again, failed, left, point_to_errors, remark, show, watch};
 use super::place::{Place, refused};
 use super::screen::Screen;
 use super::stepped::{progress, step_through};
-use crate::adapters::scenario::{Resumed, Scenario, Setting, Stage};
+use crate::adapters::scenario::{Real, Resumed, Scenario, Setting, Stage};
 use crate::adapters::stores::sqlite::SqliteStore;
+use crate::engine::Engine;
 use crate::runtime::VirtualClock;
 use crate::runtime::clock::{Clock, SystemClock};
 use crate::runtime::execution::{Error, Trouble};
@@ -20,6 +24,7 @@ use crate::vocabulary::input::Input;
 /// Carries runs on.
 pub(crate) struct Carrier {
     place: Place,
+    live: Configuration,
     store: Arc<SqliteStore>,
     pub(crate) screen: Arc<Screen>,
     /// Whether a run is taken from a living session that drives it.
@@ -37,9 +42,9 @@ pub(crate) enum Reason {
 }
 
 impl Carrier {
-    pub(crate) fn new(place: &Place, json: bool, takes_over: bool) -> Result<Self, Problem> {
+    pub(crate) fn new(place: &Place, live: &Configuration, json: bool, takes_over: bool) -> Result<Self, Problem> {
         let store = Arc::new(place.write()?);
-        Ok(Self { place: place.clone(), store, screen: Arc::new(Screen::new(json)), takes_over })
+        Ok(Self { place: place.clone(), live: live.clone(), store, screen: Arc::new(Screen::new(json)), takes_over })
     }
 
     pub(crate) fn store(&self) -> &SqliteStore {
@@ -58,27 +63,56 @@ impl Carrier {
             Reason::Told(ref input) => Some(input.clone()),
             Reason::Resumed | Reason::Woken => None,
         };
-        let scenario = match (scenario, &report) {
-            (Some(scenario), _) => scenario,
+        self.screen.begin();
+        let engine = self.rehearse(run).await?;
+        let (scenario, live) = match (scenario, &report) {
+            (Some(scenario), _) if scenario.real.is_empty() => {
+                self.live.is_not_wanted(run.as_str())?;
+                (scenario, Live::default())
+            }
             // Whoever is only told of a cancellation asks the world nothing more.
-            (None, Some(Input::CancelRequested { .. })) => Origin::silence(),
+            (_, Some(Input::CancelRequested { .. })) => (Origin::silence(), Live::default()),
+            (Some(began), Some(_) | None) => {
+                let recorded = engine.spec().ok_or_else(|| bad("it has no spec".to_owned()))?;
+                self.live.read(run.as_str(), &began, recorded)?
+            }
             (None, _) => return Err(unplayable(run, &self.place.again())),
         };
-        self.screen.begin();
-        let at_ms = self.rehearse(run).await?;
-        let setting = self.setting(origin.pace, &listed, at_ms, &reason);
-        match Stage::resume(&scenario, run, &setting, report).await {
+        let at_ms = engine.decider().clock().map_or(0, crate::machines::clock::Clock::at_ms);
+        let real = live.real.clone();
+        let setting = Setting { real, ..self.setting(origin.pace, &listed, at_ms, &reason) };
+        let carried = self.play(run, &scenario, &setting, report, &reason).await;
+        live.close().await;
+        carried
+    }
+
+    async fn play(
+        &self,
+        run: &RunId,
+        scenario: &Scenario,
+        setting: &Setting,
+        report: Option<Input>,
+        reason: &Reason,
+    ) -> Result<Exit, Problem> {
+        // Tool servers may be asked what they declare, which can take its time.
+        let mut interrupts = Interrupts::listen();
+        let resumed = tokio::select! {
+            biased;
+            resumed = Stage::resume(scenario, run, setting, report) => resumed,
+            _ = interrupts.next() => return Err(left(run)),
+        };
+        match resumed {
             Ok(Resumed::There) => {
-                eprintln!("portcullis: the session that drives {run} has taken it");
+                note!("portcullis: the session that drives {run} has taken it");
                 if self.screen.is_json() {
                     self.screen.write(|out| writeln!(out, "{{\"run\":\"{run}\",\"taken\":true}}"))?;
                 }
                 Ok(Exit::Success)
             }
-            Ok(Resumed::Here(mut stage)) => self.see_through(&mut stage, run, &scenario).await,
+            Ok(Resumed::Here(mut stage)) => self.see_through(&mut stage, run, scenario).await,
             // Another process was first, and that is as good.
             Err(Error::Execution(Trouble::Driven { by, .. })) if matches!(reason, Reason::Woken) => {
-                eprintln!("portcullis: run {run} is being driven by {by}");
+                note!("portcullis: run {run} is being driven by {by}");
                 Ok(Exit::Success)
             }
             Err(error) => Err(failed(&error)),
@@ -86,19 +120,25 @@ impl Carrier {
     }
 
     async fn see_through(&self, stage: &mut Stage, run: &RunId, scenario: &Scenario) -> Result<Exit, Problem> {
-        let outcome = watch(stage, run).await?;
-        show(&self.screen, &outcome, run, &*self.store, &self.place.again()).await?;
+        let outcome =
+            if scenario.real.is_empty() { watch(stage, run).await? } else { attend(stage, run, &self.screen).await? };
+        let with = if scenario.real.is_empty() { String::new() } else { self.live.again() };
+        let again = Again { store: &self.place.again(), with: &with };
+        show(&self.screen, &outcome, run, &*self.store, Some(&again)).await?;
+        if !scenario.real.is_empty() {
+            point_to_errors(&outcome, run, Some(&again));
+        }
         Ok(remark(&self.place.path(), stage, run, &outcome, scenario.expect.as_ref()))
     }
 
-    /// Steps through what is there, so that the timeline knows its calls; gives the time of the last record.
-    async fn rehearse(&self, run: &RunId) -> Result<u64, Problem> {
+    /// Steps through what is there, so that the timeline knows its calls.
+    async fn rehearse(&self, run: &RunId) -> Result<Engine, Problem> {
         let lines = self.store.read(run).await.map_err(|error| refused(&error))?;
         let stepped = step_through(run.as_str(), lines, &progress(None, true), |step, engine| {
             self.screen.remember(step, engine);
             Ok(())
         })?;
-        Ok(stepped.engine.decider().clock().map_or(0, crate::machines::clock::Clock::at_ms))
+        Ok(stepped.engine)
     }
 
     /// In virtual time nothing passes between two processes, but for a run that is woken: it goes on when its
@@ -113,7 +153,13 @@ impl Carrier {
             (Pace::Virtual, _, _) => Arc::new(VirtualClock::starting_at(left_ms)),
         };
         let audience = Some(Arc::clone(&self.screen) as _);
-        Setting { store: Arc::clone(&self.store) as _, clock, audience, takes_over: self.takes_over }
+        Setting {
+            store: Arc::clone(&self.store) as _,
+            clock,
+            audience,
+            takes_over: self.takes_over,
+            real: Real::default(),
+        }
     }
 }
 

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::exit::{Exit, Problem, printable};
+use super::exit::{Exit, Problem, note, printable};
 use super::output::Output;
 use super::staging::Staging;
+use crate::adapters::scenario::Part;
 use crate::vocabulary::environment::{Capability, Environment, GateOf, Hook, StateScope};
 use crate::vocabulary::failure::{Failure, ResolutionError};
 use crate::vocabulary::spec::Spec;
@@ -39,11 +40,18 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
         return Err(Problem::usage(format!("{file}: is a recorded transcript, and has no environment to be merged")));
     };
     let checked = scenario.check();
+    if scenario.real.contains(&Part::Tools) {
+        for source in &scenario.spec.tool_sources {
+            let note =
+                format!("portcullis: note: the tools of {} join when it is run; nothing is started here", source.name);
+            note!("{}", printable(&note));
+        }
+    }
     let exit = if checked.is_ok() { Exit::Success } else { Exit::Failed };
     if let Ok(environment) = &checked {
         for key in undeclared(&scenario.spec, environment) {
             let note = format!("portcullis: note: nobody declares the thread state key {key:?} of prior_state");
-            eprintln!("{}", printable(&note));
+            note!("{}", printable(&note));
         }
     }
     let mut out = Output::stdout();

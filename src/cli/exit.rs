@@ -5,6 +5,18 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+pub(crate) use crate::adapters::printable::{is_hidden, printable};
+
+/// Says something on standard error. Nothing depends on whether somebody hears it: an error output that is closed or
+/// full changes no run.
+macro_rules! note {
+    ($($word:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($word)*);
+    }};
+}
+pub(crate) use note;
+
 /// How the process ends. The numbers are a contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
@@ -68,7 +80,7 @@ impl Problem {
 
     /// Says it on standard error and gives the exit code.
     pub(crate) fn report(self) -> Exit {
-        eprintln!("portcullis: {}", printable(&self.message));
+        note!("portcullis: {}", printable(&self.message));
         self.exit
     }
 }
@@ -84,19 +96,4 @@ impl fmt::Display for Problem {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.message)
     }
-}
-
-/// Whether a character is a control or hides or reorders others; line ends are no exception.
-pub(crate) fn is_hidden(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter,
-            '\u{00AD}' | '\u{034F}' | '\u{061C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
-            | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
-            | '\u{2800}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFB}'
-            | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
-}
-
-/// Text from models, tools and files without control and bidirectional characters; line ends stay.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|letter| if letter != '\n' && is_hidden(letter) { '\u{FFFD}' } else { letter }).collect()
 }

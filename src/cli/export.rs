@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::exit::{Exit, Problem};
+use super::exit::{Exit, Problem, note};
 use super::histories::{Histories, HistoryFile};
 use super::output::Output;
 use super::place::Place;
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
         let out = out.display().to_string();
         said.json(&Exported { run, out, redacted: arguments.redact, bytes })?;
     } else {
-        eprintln!("portcullis: {run}: {bytes} bytes in {}", super::exit::printable(&out.display().to_string()));
+        note!("portcullis: {run}: {bytes} bytes in {}", super::exit::printable(&out.display().to_string()));
     }
     said.finish()?;
     Ok(Exit::Success)

@@ -9,6 +9,9 @@ pub(crate) struct Interrupts {
     interrupt: Option<signal::unix::Signal>,
     #[cfg(unix)]
     terminate: Option<signal::unix::Signal>,
+    /// The terminal was closed. Whoever started this process so that it should not care (`nohup`) gets that.
+    #[cfg(unix)]
+    hangup: Option<signal::unix::Signal>,
 }
 
 impl Interrupts {
@@ -18,7 +21,12 @@ impl Interrupts {
         {
             use signal::unix::{SignalKind, signal};
             let listen = |kind| signal(kind).ok();
-            Self { interrupt: listen(SignalKind::interrupt()), terminate: listen(SignalKind::terminate()) }
+            let cares = !is_ignored(SignalKind::hangup());
+            Self {
+                interrupt: listen(SignalKind::interrupt()),
+                terminate: listen(SignalKind::terminate()),
+                hangup: cares.then(|| listen(SignalKind::hangup())).flatten(),
+            }
         }
         #[cfg(not(unix))]
         Self {}
@@ -39,6 +47,7 @@ impl Interrupts {
         tokio::select! {
             () = heard(&mut self.interrupt) => "an interrupt",
             () = heard(&mut self.terminate) => "a termination signal",
+            () = heard(&mut self.hangup) => "a closed terminal",
         }
     }
 
@@ -50,6 +59,16 @@ impl Interrupts {
         }
         "an interrupt"
     }
+}
+
+/// Whether this process was started to ignore a signal. Where that cannot be found out, it is taken to be so.
+#[cfg(unix)]
+fn is_ignored(signal: signal::unix::SignalKind) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let bit = u32::try_from(signal.as_raw_value().saturating_sub(1)).ok().and_then(|place| 1_u64.checked_shl(place));
+    ignored.zip(bit).is_none_or(|(ignored, bit)| ignored & bit != 0)
 }
 
 /// Makes a write beyond the file size limit fail, as one to a full disk does, where the system's own answer is to

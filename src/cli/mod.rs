@@ -3,6 +3,7 @@
 
 mod anchor;
 mod answer;
+mod attended;
 mod carry_on;
 mod check;
 mod completions;
@@ -13,6 +14,7 @@ mod export;
 mod histories;
 mod import;
 mod interrupts;
+mod live;
 mod origin;
 mod output;
 mod performance;
@@ -110,7 +112,7 @@ pub fn main() -> ExitCode {
         Err(error) => {
             if error.use_stderr() {
                 // It repeats what was typed.
-                eprint!("{}", exit::printable(&error.render().to_string()));
+                exit::note!("{}", exit::printable(error.render().to_string().trim_end()));
                 return Exit::Usage.into();
             }
             // Nothing is left to say when the terminal is gone.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::ending::{EndingLine, OpenLine, describe, exit};
-use super::exit::{Exit, Problem, printable};
+use super::exit::{Exit, Problem, note, printable};
 use super::interrupts::Interrupts;
 use super::place::refused;
 use super::questions;
@@ -26,7 +26,7 @@ pub(crate) async fn watch(stage: &mut Stage, run: &RunId) -> Result<Outcome, Pro
         outcome = stage.curtain() => return outcome.map_err(|error| failed(&error)),
         by = interrupts.next() => by,
     };
-    eprintln!("portcullis: cancelling {run}; once more leaves it as it is");
+    note!("portcullis: cancelling {run}; once more leaves it as it is");
     stage.cut_short();
     let input = Input::CancelRequested { by: by.to_owned(), origin: CancelOrigin::Caller };
     let told = tokio::select! {
@@ -48,7 +48,7 @@ pub(crate) async fn watch(stage: &mut Stage, run: &RunId) -> Result<Outcome, Pro
 }
 
 /// A run that is left as it is.
-fn left(run: &RunId) -> Problem {
+pub(crate) fn left(run: &RunId) -> Problem {
     Problem::new(Exit::Open, format!("run {run} is left as it is; it goes on with: portcullis resume {run}"))
 }
 
@@ -92,13 +92,19 @@ fn not_committed(error: &crate::runtime::store::StoreError) -> Problem {
     Problem::new(Exit::Persistence, format!("{problem}. {message}"))
 }
 
-/// Shows where a run came to: its ending and release, or what it waits for and what to type.
+/// How a run of the store is named again: the option of the store, and that of what carries the run on.
+pub(crate) struct Again<'a> {
+    pub(crate) store: &'a str,
+    pub(crate) with: &'a str,
+}
+
+/// Shows where a run came to: its ending and release, or what it waits for and, if it is kept, what to type next.
 pub(crate) async fn show(
     screen: &Screen,
     outcome: &Outcome,
     run: &RunId,
     store: &dyn Store,
-    option: &str,
+    again: Option<&Again<'_>>,
 ) -> Result<(), Problem> {
     let listed = store.find(run).await.map_err(|error| refused(&error))?;
     let (records, head) =
@@ -121,13 +127,22 @@ pub(crate) async fn show(
             writeln!(out, "open: the run awaits a person")?;
             for question in &waiting.questions {
                 writeln!(out, "  {}", printable(&questions::asked(question)))?;
-                writeln!(out, "    {}", questions::see(&format!("{run}{option}"), question))?;
-                writeln!(out, "    {}", questions::answer(run, question, option))?;
+                let Some(Again { store, with }) = again else { continue };
+                writeln!(out, "    {}", questions::see(&format!("{run}{store}"), question))?;
+                writeln!(out, "    {}", questions::answer(run, question, &format!("{store}{with}")))?;
             }
             Ok(())
         })?,
     }
     Ok(())
+}
+
+/// Says where the words are of whoever failed, when a run with real parts came to nothing because of them.
+pub(crate) fn point_to_errors(outcome: &Outcome, run: &RunId, again: Option<&Again<'_>>) {
+    let (Outcome::Ended(ended), Some(Again { store, .. })) = (outcome, again) else { return };
+    if matches!(ended.ending.row, 4 | 17 | 18) {
+        note!("portcullis: what was said about it: portcullis show {run} --errors{store}");
+    }
 }
 
 fn write_json(value: &impl serde::Serialize, out: &mut dyn std::io::Write) -> std::io::Result<()> {
@@ -168,7 +183,7 @@ pub(crate) fn remark(
 
 /// Remarks go to standard error: they are about the file, not the result.
 pub(crate) fn say(path: &Path, remark: &str) {
-    eprintln!("portcullis: {}: {}", path.display(), printable(remark));
+    note!("{}", printable(&format!("portcullis: {}: {remark}", path.display())));
 }
 
 /// The one that is reported when several runs end (SPEC 14.8).

@@ -3,13 +3,14 @@
 use crate::machines::release::{Body, Citation, Release};
 use crate::vocabulary::fact::Fact;
 
-/// A release as text. Every line of it is indented, so that no released text looks
-/// like a line of ours.
+/// A release as text. Every line of it is indented, so that no released text looks like a line of ours; and what
+/// follows the first line of a text is marked, so that no text looks like another one.
 pub(crate) fn released(release: &Release) -> String {
     let mut text = String::new();
     let mut say = |indent: &str, line: &str| {
-        for line in line.lines() {
+        for (place, line) in line.lines().enumerate() {
             text.push_str(indent);
+            text.push_str(if place > 0 { "  | " } else { "" });
             text.push_str(line);
             text.push('\n');
         }

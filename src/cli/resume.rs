@@ -1,7 +1,8 @@
 //! `portcullis resume` and `portcullis wake`: runs whose driver died, or whose timer has come due (SPEC 7, 14).
 
 use super::carry_on::{Carrier, Reason};
-use super::exit::{Exit, Problem};
+use super::exit::{Exit, Problem, note};
+use super::live::Configuration;
 use super::performance::worse;
 use super::place::{Place, refused};
 use crate::runtime::clock::{Clock, SystemClock};
@@ -17,6 +18,8 @@ pub(crate) struct Resume {
     #[arg(long, requires = "run")]
     take_over: bool,
     #[command(flatten)]
+    live: Configuration,
+    #[command(flatten)]
     place: Place,
 }
 
@@ -27,7 +30,7 @@ pub(crate) struct Wake {
 }
 
 pub(crate) async fn resume(arguments: &Resume, json: bool) -> Result<Exit, Problem> {
-    let carrier = Carrier::new(&arguments.place, json, arguments.take_over)?;
+    let carrier = Carrier::new(&arguments.place, &arguments.live, json, arguments.take_over)?;
     if let Some(run) = &arguments.run {
         let exit = carrier.carry(run, Reason::Resumed).await?;
         carrier.screen.finish()?;
@@ -38,7 +41,7 @@ pub(crate) async fn resume(arguments: &Resume, json: bool) -> Result<Exit, Probl
 }
 
 pub(crate) async fn wake(arguments: &Wake, json: bool) -> Result<Exit, Problem> {
-    let carrier = Carrier::new(&arguments.place, json, false)?;
+    let carrier = Carrier::new(&arguments.place, &Configuration::default(), json, false)?;
     let now_ms = SystemClock::new().now_ms();
     let due = carrier.store().list(Filter::Due { now_ms }).await.map_err(|error| refused(&error))?;
     carry_all(&carrier, due, || Reason::Woken, "no run has a timer that is due").await
@@ -52,7 +55,7 @@ async fn carry_all(
     none: &str,
 ) -> Result<Exit, Problem> {
     if runs.is_empty() {
-        eprintln!("portcullis: {none}");
+        note!("portcullis: {none}");
     }
     let several = runs.len() > 1 && !carrier.screen.is_json();
     let (mut worst, mut problem) = (Exit::Success, None);
@@ -65,7 +68,7 @@ async fn carry_all(
             // Whoever interrupts twice wants none of the others either.
             Err(error) if error.exit() == Exit::Open => return Err(error),
             Err(error) => {
-                eprintln!("portcullis: {run}: {}", super::exit::printable(&error.to_string()));
+                note!("portcullis: {run}: {}", super::exit::printable(&error.to_string()));
                 problem.get_or_insert(error);
             }
         }

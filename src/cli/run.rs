@@ -4,19 +4,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::attended::attend;
 use super::exit::{Exit, Problem};
 use super::histories::{Histories, HistoryFile, not_stored};
+use super::live::{Consent, Live, with};
 use super::origin::{Origin, Pace};
-use super::performance::{failed, remark, say, show, watch, worse};
+use super::performance::{Again, failed, point_to_errors, remark, say, show, watch, worse};
 use super::place::{Place, refused};
 use super::screen::Screen;
 use super::staging::Staging;
-use crate::adapters::scenario::{Opening, Scenario, Setting, Stage};
+use crate::adapters::scenario::{Opening, Real, Scenario, Setting, Stage};
 use crate::adapters::stores::memory::MemoryStore;
-use crate::runtime::VirtualClock;
 use crate::runtime::clock::{Clock, SystemClock};
 use crate::runtime::execution::Error;
 use crate::runtime::store::{Store, StoreError};
+use crate::runtime::{Outcome, VirtualClock};
 use crate::vocabulary::ids::RunId;
 
 #[derive(Debug, clap::Args)]
@@ -37,6 +39,8 @@ pub(crate) struct Arguments {
     /// Replace a history that is there.
     #[arg(long, requires = "history")]
     force: bool,
+    #[command(flatten)]
+    consent: Consent,
 }
 
 pub(crate) async fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
@@ -45,6 +49,9 @@ pub(crate) async fn run(arguments: &Arguments, json: bool) -> Result<Exit, Probl
     for note in staging.notes() {
         say(path, note);
     }
+    // A scenario is one run; the turns of a transcript have no real parts.
+    let scenario = staging.scenario(0);
+    let mut live = scenario.map(|scenario| arguments.consent.ports(path, &scenario)).transpose()?.unwrap_or_default();
     let (out, force) = (arguments.history.as_ref(), arguments.force);
     let histories = out.map(|out| Histories::prepare(out, &staging.runs, force)).transpose()?;
     let show = Show { arguments, screen: Arc::new(Screen::new(json)), store: store(arguments)? };
@@ -55,7 +62,8 @@ pub(crate) async fn run(arguments: &Arguments, json: bool) -> Result<Exit, Probl
             show.screen.write(|out| writeln!(out, "== {run}"))?;
         }
         let history = histories.as_ref().map(|histories| histories.open(run)).transpose()?;
-        worst = worse(worst, show.perform(run, scenario, staging.written(), history).await?);
+        let live = std::mem::take(&mut live);
+        worst = worse(worst, show.perform(run, scenario, live, staging.written(), history).await?);
     }
     show.screen.finish()?;
     Ok(worst)
@@ -80,24 +88,60 @@ impl Show<'_> {
         &self,
         run: &RunId,
         scenario: Scenario,
+        live: Live,
         written: Option<&str>,
         history: Option<HistoryFile>,
     ) -> Result<Exit, Problem> {
         let path = &self.arguments.file;
         let expect = scenario.expect.clone();
         self.screen.begin();
-        let (mut stage, run) = self.begin(run, scenario, written).await?;
-        let outcome = watch(&mut stage, &run).await?;
+        let is_real = !scenario.real.is_empty();
+        let (stage, run, outcome) = self.play(run, scenario, live, written).await?;
         if let Some(history) = history {
             keep(&*self.store, &run, history).await?;
         }
-        show(&self.screen, &outcome, &run, &*self.store, &self.arguments.place.again()).await?;
+        let (store, with) = (self.arguments.place.again(), if is_real { with(path) } else { String::new() });
+        let again = (!self.arguments.no_store).then_some(Again { store: &store, with: &with });
+        if matches!(outcome, Outcome::Awaiting(_)) && again.is_none() {
+            say(path, "the run is not kept, so that nobody can answer: leave --no-store out");
+        }
+        show(&self.screen, &outcome, &run, &*self.store, again.as_ref()).await?;
+        if is_real {
+            point_to_errors(&outcome, &run, again.as_ref());
+        }
         Ok(remark(path, &stage, &run, &outcome, expect.as_ref()))
     }
 
+    /// Plays a run, and ends what was started for it.
+    async fn play(
+        &self,
+        run: &RunId,
+        scenario: Scenario,
+        live: Live,
+        written: Option<&str>,
+    ) -> Result<(Stage, RunId, Outcome), Problem> {
+        let is_real = !scenario.real.is_empty();
+        let played = async {
+            let (mut stage, run) = self.begin(run, scenario, live.real.clone(), written).await?;
+            let outcome =
+                if is_real { attend(&mut stage, &run, &self.screen).await? } else { watch(&mut stage, &run).await? };
+            Ok((stage, run, outcome))
+        }
+        .await;
+        live.close().await;
+        played
+    }
+
     /// Begins a run under its own id, or the next one that is free.
-    async fn begin(&self, named: &RunId, scenario: Scenario, written: Option<&str>) -> Result<(Stage, RunId), Problem> {
-        let pace = if self.arguments.real_time { Pace::Real } else { Pace::Virtual };
+    async fn begin(
+        &self,
+        named: &RunId,
+        scenario: Scenario,
+        real: Real,
+        written: Option<&str>,
+    ) -> Result<(Stage, RunId), Problem> {
+        let is_real = !scenario.real.is_empty();
+        let pace = if self.arguments.real_time || is_real { Pace::Real } else { Pace::Virtual };
         let clock: Arc<dyn Clock> = match pace {
             Pace::Real => Arc::new(SystemClock::new()),
             Pace::Virtual => Arc::new(VirtualClock::starting_at(SystemClock::new().now_ms())),
@@ -105,16 +149,18 @@ impl Show<'_> {
         let origin = Origin { pace, scenario: written.map(str::to_owned) };
         let origin = serde_json::to_vec(&origin).map_err(|error| Problem::new(Exit::Unexpected, error.to_string()))?;
         let audience = Some(Arc::clone(&self.screen) as _);
-        let setting = Setting { store: Arc::clone(&self.store), clock, audience, takes_over: false };
+        let setting = Setting { store: Arc::clone(&self.store), clock, audience, takes_over: false, real };
         let wall_time = match pace {
             Pace::Real => humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
             Pace::Virtual => Opening::timeless(named.clone()).wall_time,
         };
+        // What happens only once has jitter of its own.
+        let nonce = if is_real { uuid::Uuid::new_v4().simple().to_string() } else { named.to_string() };
         let mut nth = 1_u32;
         loop {
             let run = if nth == 1 { named.clone() } else { next(named, nth) };
-            let (origin, wall_time) = (Some(origin.clone()), wall_time.clone());
-            let opening = Opening { run: run.clone(), origin, wall_time, nonce: named.to_string() };
+            let (origin, wall_time, nonce) = (Some(origin.clone()), wall_time.clone(), nonce.clone());
+            let opening = Opening { run: run.clone(), origin, wall_time, nonce };
             match Stage::begin(scenario.clone(), opening, &setting).await {
                 Ok(stage) => return Ok((stage, run)),
                 Err(Error::Commit(StoreError::RunExists { .. })) => nth = nth.saturating_add(1),

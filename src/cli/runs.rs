@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 
-use super::exit::{Exit, Problem, printable};
+use super::exit::{Exit, Problem, note, printable};
 use super::output::Output;
 use super::place::{Place, wait};
 use crate::engine::table::ROWS;
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
     } else if runs.is_empty() {
         let place = arguments.place.path();
         let which = if all == 0 { "holds no run".to_owned() } else { format!("holds {all} runs, none of them such") };
-        eprintln!("portcullis: {}: {which}", printable(&place.display().to_string()));
+        note!("portcullis: {}: {which}", printable(&place.display().to_string()));
     } else {
         writeln!(out, "{}", printable(&table(&runs).trim_fmt()))?;
     }

@@ -2,16 +2,25 @@
 
 use std::io::{self, BufWriter, Stdout, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::exit::printable;
 use super::output::Output;
-use super::timeline::Timeline;
+use super::timeline::{Timeline, waited_for};
 use crate::adapters::scenario::{Audience, Scene};
 use crate::engine::{Engine, Step};
+
+/// How often the spinner turns.
+const TICK: Duration = Duration::from_millis(100);
 
 /// Standard output, shared by what happens and what is said about it.
 pub(crate) struct Screen {
     /// Whether only endings are shown.
     json: bool,
+    /// What is under way, on a terminal, while it takes its time.
+    spinner: ProgressBar,
     shown: Mutex<Shown>,
 }
 
@@ -23,7 +32,23 @@ struct Shown {
 impl Screen {
     pub(crate) fn new(json: bool) -> Self {
         let out = Output::new(BufWriter::new(io::stdout()));
-        Self { json, shown: Mutex::new(Shown { timeline: Timeline::default(), out }) }
+        let spinner = ProgressBar::new_spinner().with_style(
+            // The template is a constant, and a spinner without it is one all the same.
+            ProgressStyle::with_template("{spinner} {elapsed}  {msg}")
+                .unwrap_or_else(|_| ProgressStyle::default_spinner()),
+        );
+        Self { json, spinner, shown: Mutex::new(Shown { timeline: Timeline::default(), out }) }
+    }
+
+    /// From now on what happens takes as long as it takes.
+    pub(crate) fn spin(&self) {
+        self.spinner.enable_steady_tick(TICK);
+    }
+
+    /// Nothing is under way any more.
+    pub(crate) fn still(&self) {
+        self.spinner.disable_steady_tick();
+        self.spinner.finish_and_clear();
     }
 
     /// Whether only endings are shown.
@@ -68,9 +93,13 @@ impl Audience for Screen {
         if self.json {
             return;
         }
+        if let Scene::Stepped { engine, .. } = &scene {
+            self.spinner.reset_elapsed();
+            self.spinner.set_message(printable(&waited_for(engine)));
+        }
         let mut shown = self.shown();
         let Shown { timeline, out } = &mut *shown;
         // The output keeps its first error for the end.
-        let _ = timeline.show(&scene, out).and_then(|()| out.flush());
+        let _ = self.spinner.suspend(|| timeline.show(&scene, out).and_then(|()| out.flush()));
     }
 }

@@ -9,10 +9,10 @@ use super::exit::{Exit, Problem, printable};
 use super::output::Output;
 use super::place::{Place, quoted};
 use super::questions::{self, QuestionLine};
-use super::source::Source;
+use super::source::{Carrier, Source};
 use super::stepped::{Stepped, agrees, progress, step_through};
 use super::subject::{self, Wanted};
-use super::timeline::Timeline;
+use super::timeline::{Timeline, said};
 use crate::engine::Step;
 use crate::history::Tail;
 use crate::runtime::Question;
@@ -33,21 +33,24 @@ pub(crate) struct Arguments {
     /// The same for a call whose outcome nobody knows, or that waits for a decision.
     #[arg(long)]
     call: Option<ToolCallId>,
+    /// Also what a model, a judge or a tool said when it failed. Privileged: it may hold text that was not released.
+    #[arg(long, conflicts_with_all = ["ticket", "call"])]
+    errors: bool,
     #[command(flatten)]
     place: Place,
 }
 
 pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
-    let Source { name, listed, lines, scripted } = Source::named(&arguments.history, arguments.run, &arguments.place)?;
+    let Source { name, listed, lines, carrier } = Source::named(&arguments.history, arguments.run, &arguments.place)?;
     let wanted = arguments.ticket.clone().map(Wanted::Ticket).or(arguments.call.map(Wanted::Call));
     let quiet = wanted.is_none() && std::io::stdout().is_terminal();
     let bar = progress(listed.as_ref().map(|listed| listed.records), quiet);
     let mut out = Output::new(BufWriter::new(std::io::stdout().lock()));
-    let mut timeline = Timeline::default();
+    let mut timeline = Timeline::with_errors(arguments.errors);
     let stepped = step_through(&name, lines, &bar, |step, engine| {
         match (&wanted, json) {
             (Some(_), _) => {}
-            (None, true) => out.json(&StepLine::new(step))?,
+            (None, true) => out.json(&StepLine::new(step, arguments.errors))?,
             (None, false) => timeline.step(step, engine, &mut out)?,
         }
         Ok(())
@@ -67,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
     if json {
         out.json(&Shown::new(&stepped, &open))?;
     } else {
-        let kept = Kept { name: &name, listed: listed.as_ref(), scripted, store: arguments.place.again() };
+        let kept = Kept { name: &name, listed: listed.as_ref(), carrier, store: arguments.place.again() };
         kept.end(&stepped, &open, &mut out)?;
     }
     out.finish()?;
@@ -89,8 +92,8 @@ fn exit(stepped: &Stepped) -> Exit {
 struct Kept<'a> {
     name: &'a str,
     listed: Option<&'a Listed>,
-    /// Whether this program can carry it on.
-    scripted: bool,
+    /// What can carry it on.
+    carrier: Carrier,
     /// The option that names the store.
     store: String,
 }
@@ -107,8 +110,8 @@ impl Kept<'_> {
         for question in open {
             say(&format!("  {}", questions::asked(question)))?;
             say(&format!("    {}", questions::see(&self.typed(), question)))?;
-            if self.listed.is_some() && self.scripted {
-                say(&format!("    {}", questions::answer(&stepped.run, question, &self.store)))?;
+            if self.listed.is_some() && self.carrier != Carrier::Elsewhere {
+                say(&format!("    {}", questions::answer(&stepped.run, question, &self.options())))?;
             }
         }
         if let Some(Tail { bytes, offset, .. }) = &stepped.tail {
@@ -129,6 +132,11 @@ impl Kept<'_> {
         }
     }
 
+    /// The options of whatever carries it on.
+    fn options(&self) -> String {
+        format!("{}{}", self.store, self.carrier.option())
+    }
+
     /// What can be done with a run that is not over.
     fn next(&self, stepped: &Stepped, open: &[Question]) -> Option<String> {
         let ended = stepped.engine.ending().is_some();
@@ -137,7 +145,7 @@ impl Kept<'_> {
             (true, _, _) => "the release has no receipt yet",
             (false, false, true) => "its work was under way",
             (false, false, false) if self.listed.is_none() => "it waits",
-            (false, false, false) if !self.scripted => "it waits",
+            (false, false, false) if self.carrier == Carrier::Elsewhere => "it waits",
             (false, _, _) => return None,
         };
         let Some(listed) = self.listed else {
@@ -145,11 +153,11 @@ impl Kept<'_> {
         };
         Some(match &listed.owner {
             Owner::Living { name } => format!("{state}; {name} drives it"),
-            Owner::Nobody | Owner::Dead { .. } if !self.scripted => {
+            Owner::Nobody | Owner::Dead { .. } if self.carrier == Carrier::Elsewhere => {
                 format!("{state}; only the program that has its model and tools can carry it on")
             }
             Owner::Nobody | Owner::Dead { .. } => {
-                format!("{state}, and nobody drives it: portcullis resume {}{}", stepped.run, self.store)
+                format!("{state}, and nobody drives it: portcullis resume {}{}", stepped.run, self.options())
             }
         })
     }
@@ -163,11 +171,14 @@ struct StepLine {
     input: &'static str,
     signals: Vec<&'static str>,
     effects: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    said: Option<String>,
 }
 
 impl StepLine {
-    fn new(step: &Step) -> Self {
+    fn new(step: &Step, errors: bool) -> Self {
         Self {
+            said: errors.then(|| said(&step.input)).flatten(),
             seq: step.seq,
             at_ms: step.at_ms,
             input: step.input.tag(),

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use super::exit::{Exit, Problem};
+use super::exit::{Exit, Problem, note};
+use super::origin::Origin;
 use super::place::{Place, refused, wait};
 use crate::adapters::stores::sqlite::SqliteStore;
 use crate::history::{Fault, FaultCode};
@@ -19,8 +20,39 @@ pub(crate) struct Source {
     pub(crate) listed: Option<Listed>,
     /// Its lines.
     pub(crate) lines: Box<dyn BufRead + Send>,
-    /// Whether a script lies beside it that can play its world.
-    pub(crate) scripted: bool,
+    /// What can carry it on.
+    pub(crate) carrier: Carrier,
+}
+
+/// What can carry a run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    /// The script that lies beside it.
+    Script,
+    /// The scenario of its real parts, which has to be named.
+    Scenario,
+    /// The program that has its model and tools.
+    Elsewhere,
+}
+
+impl Carrier {
+    /// What is beside a run in the store.
+    fn beside(kept: Option<&[u8]>) -> Self {
+        let Some(kept) = kept else { return Self::Elsewhere };
+        let scenario = Origin::read(Some(kept)).and_then(|origin| origin.scenario());
+        match scenario {
+            Ok(Some(scenario)) if !scenario.real.is_empty() => Self::Scenario,
+            Ok(Some(_) | None) | Err(_) => Self::Script,
+        }
+    }
+
+    /// The option that names it, with a space before it.
+    pub(crate) const fn option(self) -> &'static str {
+        match self {
+            Self::Scenario => " --with FILE",
+            Self::Script | Self::Elsewhere => "",
+        }
+    }
 }
 
 impl Source {
@@ -31,7 +63,7 @@ impl Source {
         if !run && path.symlink_metadata().is_ok() {
             let twice = id.ok().filter(|id| stored(place, id));
             if let Some(id) = twice {
-                eprintln!("portcullis: {id} is a file and a run of the store: the file is taken; --run takes the run");
+                note!("portcullis: {id} is a file and a run of the store: the file is taken; --run takes the run");
             }
             return Self::file(path);
         }
@@ -49,15 +81,15 @@ impl Source {
             return Err(Problem::usage(format!("{}: is a folder; name a file in it", path.display())));
         }
         let lines = Box::new(BufReader::with_capacity(1 << 16, file));
-        Ok(Self { name: path.display().to_string(), listed: None, lines, scripted: false })
+        Ok(Self { name: path.display().to_string(), listed: None, lines, carrier: Carrier::Elsewhere })
     }
 
     /// A run of the store.
     pub(crate) fn of(store: &SqliteStore, run: &RunId) -> Result<Self, Problem> {
         let listed = wait(store.find(run))?.ok_or_else(|| refused(&StoreError::UnknownRun { run: run.clone() }))?;
         let lines = history(store, run)?.map_err(|reason| Problem::new(Exit::Corrupt, format!("{run}: {reason}")))?;
-        let scripted = wait(store.origin(run))?.is_some();
-        Ok(Self { name: run.to_string(), listed: Some(listed), lines, scripted })
+        let carrier = Carrier::beside(wait(store.origin(run))?.as_deref());
+        Ok(Self { name: run.to_string(), listed: Some(listed), lines, carrier })
     }
 }
 

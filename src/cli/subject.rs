@@ -1,6 +1,6 @@
 //! What a person has to decide on: the exact tool and arguments. Privileged: a model wrote them (SPEC 3.U4, 7.8).
 
-use super::exit::{Exit, Problem, is_hidden};
+use super::exit::{Exit, Problem, is_hidden, note};
 use super::output::Output;
 use super::questions;
 use super::stepped::Stepped;
@@ -48,7 +48,7 @@ pub(crate) fn show(stepped: &Stepped, wanted: &Wanted) -> Result<Exit, Problem> 
     members.push(("tool", Json::from(&*plan.tool.name)));
     members.push(("arguments", plan.arguments.clone()));
     let subject = Json::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect());
-    eprintln!("portcullis: privileged: a model wrote these arguments, and nothing has released them");
+    note!("portcullis: privileged: a model wrote these arguments, and nothing has released them");
     let mut out = Output::stdout();
     std::io::Write::write_all(&mut out, format!("{}\n", visible(&subject.canonical())).as_bytes())?;
     out.finish()?;
@@ -57,7 +57,7 @@ pub(crate) fn show(stepped: &Stepped, wanted: &Wanted) -> Result<Exit, Problem> 
 
 /// Writes characters that would hide or reorder others as their JSON escapes: the value stays the same, and what
 /// is seen is what will be called.
-fn visible(json: &str) -> String {
+pub(crate) fn visible(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for letter in json.chars() {
         if is_hidden(letter) {

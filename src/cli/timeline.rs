@@ -8,7 +8,7 @@ use super::exit::printable;
 use crate::adapters::scenario::Scene;
 use crate::engine::{Engine, Request, Step};
 use crate::machines::ledger::Ledger;
-use crate::vocabulary::effect::{Effect, GateSubject};
+use crate::vocabulary::effect::{Effect, GateSubject, TimerKind};
 use crate::vocabulary::environment::{Environment, HookPoint};
 use crate::vocabulary::ids::ToolCallId;
 use crate::vocabulary::input::{Decision, GateAnswer, Input, Reconciliation};
@@ -25,9 +25,17 @@ const NAME_MAX: usize = 60;
 pub(crate) struct Timeline {
     tools: BTreeMap<ToolCallId, String>,
     spent: String,
+    /// Whether it also says what others said when they failed. That is privileged: it may hold text that was not
+    /// released.
+    errors: bool,
 }
 
 impl Timeline {
+    /// A timeline that, if so, also says what others said when they failed.
+    pub(crate) fn with_errors(errors: bool) -> Self {
+        Self { errors, ..Self::default() }
+    }
+
     /// Shows one scene.
     pub(crate) fn show(&mut self, scene: &Scene<'_>, out: &mut impl Write) -> io::Result<()> {
         match scene {
@@ -55,6 +63,9 @@ impl Timeline {
             self.spent = spent;
         }
         writeln!(out, "{}", printable(&line))?;
+        if let Some(said) = self.errors.then(|| said(&step.input)).flatten() {
+            writeln!(out, "{:13}- it says: {}", "", printable(&said.replace('\n', " ")))?;
+        }
         let consequences = step.signals.iter().filter_map(|signal| self.consequence(signal));
         for consequence in consequences.chain(step.effects.iter().filter_map(|effect| self.asked(effect))) {
             writeln!(out, "{:13}- {}", "", printable(&consequence))?;
@@ -224,6 +235,69 @@ impl Timeline {
             | Effect::Publish { .. } => return None,
         })
     }
+}
+
+/// What a model, a judge or a tool said when it failed, or resolution. Privileged.
+pub(crate) fn said(input: &Input) -> Option<String> {
+    match input {
+        Input::ModelFailed { error, .. } | Input::SemanticsFailed { error, .. } => Some(error.message().to_owned()),
+        Input::ToolFailed { error, .. } => Some(error.message().to_owned()),
+        Input::ResolutionFailed { error } => Some(error.to_string()),
+        Input::ExecutionCrashed { origin } => Some(origin.clone()),
+        Input::DeadlineElapsed { displaced } => displaced.as_deref().and_then(said),
+        Input::RunStarted { .. }
+        | Input::EnvironmentResolved { .. }
+        | Input::ModelResponded { .. }
+        | Input::BackoffElapsed { .. }
+        | Input::ToolsDispatched { .. }
+        | Input::ToolCompleted { .. }
+        | Input::ToolTimedOut { .. }
+        | Input::NestedCallRequested { .. }
+        | Input::NestedCompleted { .. }
+        | Input::GateAnswered { .. }
+        | Input::GateFailed { .. }
+        | Input::HookAnswered { .. }
+        | Input::HookFailed { .. }
+        | Input::DecisionGiven { .. }
+        | Input::TicketExpired { .. }
+        | Input::SemanticsJudged { .. }
+        | Input::CancelRequested { .. }
+        | Input::RunRecovered { .. }
+        | Input::ToolReconciled { .. }
+        | Input::ReleaseDelivered { .. }
+        | Input::TailRepaired { .. } => None,
+    }
+}
+
+/// What is under way, and what was spent, for whoever waits.
+pub(crate) fn waited_for(engine: &Engine) -> String {
+    let outstanding = engine.outstanding();
+    let waits: Vec<String> = outstanding.iter().filter_map(|effect| wait(engine, effect)).collect();
+    format!("{}  [{}]", waits.join(", "), spent(engine))
+}
+
+fn wait(engine: &Engine, effect: &Request) -> Option<String> {
+    Some(match effect {
+        Effect::ResolveEnvironment => "finding tools".to_owned(),
+        Effect::CallModel { call, model, .. } => format!("asking {} ({call})", name(model)),
+        Effect::InvokeTool { call, .. } => {
+            let tool = engine.plan(*call).map_or_else(String::new, |plan| name(&plan.tool.name));
+            format!("{tool} ({call})")
+        }
+        Effect::JudgeSemantics { call, .. } => format!("judging ({call})"),
+        Effect::StartTimer { kind: TimerKind::Backoff, .. } => "waiting before the next attempt".to_owned(),
+        Effect::StartTimer { .. }
+        | Effect::AskGate { .. }
+        | Effect::CallHook { .. }
+        | Effect::PerformAction { .. }
+        | Effect::DispatchTools { .. }
+        | Effect::AdmitNested { .. }
+        | Effect::DenyNested { .. }
+        | Effect::AwaitDecision { .. }
+        | Effect::ReconcileTool { .. }
+        | Effect::AbortInFlight
+        | Effect::Publish { .. } => return None,
+    })
 }
 
 /// What was found. Plugins and hooks are counted where there are any.

@@ -137,4 +137,10 @@ fn the_readme_shows_what_the_binary_prints() {
         let printed = stdout(&portcullis(&["run", path.to_str().expect("text")]));
         assert!(readme.contains(&printed), "the README does not show what `run` prints for {example}:\n{printed}");
     }
+    let recorded = ["clock", "files"].map(|name| format!("examples/recorded/{name}.jsonl"));
+    for words in [vec!["replay", &*recorded[0], &*recorded[1]], vec!["show", &*recorded[0]]] {
+        let mut command = crate::support::portcullis();
+        let printed = stdout(&command.current_dir(crate::support::project(".")).args(&words).output().unwrap());
+        assert!(readme.contains(&printed), "the README does not show what {words:?} print:\n{printed}");
+    }
 }
