@@ -2,8 +2,8 @@
 //! (SPEC 7.8, 14).
 
 use super::carry_on::{Carrier, Reason};
+use super::configuration::Configuration;
 use super::exit::{Exit, Problem};
-use super::live::Configuration;
 use super::place::Place;
 use crate::vocabulary::ids::{RunId, Ticket, ToolCallId};
 use crate::vocabulary::input::{CancelOrigin, Decision, Input, Reconciliation};

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::attended::attend;
+use super::configuration::Configuration;
 use super::exit::{Exit, Problem, note};
 use super::interrupts::Interrupts;
-use super::live::{Configuration, Live};
+use super::live::Live;
 use super::origin::{Origin, Pace};
 use super::performance::{Again, failed, left, point_to_errors, remark, show, watch};
 use super::place::{Place, refused};

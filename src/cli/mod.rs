@@ -2,11 +2,14 @@
 //! else to standard error.
 
 mod anchor;
+mod announcement;
 mod answer;
 mod attended;
 mod carry_on;
 mod check;
 mod completions;
+mod configuration;
+mod consent;
 mod diagram;
 mod ending;
 mod exit;

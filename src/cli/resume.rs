@@ -1,8 +1,8 @@
 //! `portcullis resume` and `portcullis wake`: runs whose driver died, or whose timer has come due (SPEC 7, 14).
 
 use super::carry_on::{Carrier, Reason};
+use super::configuration::Configuration;
 use super::exit::{Exit, Problem, note};
-use super::live::Configuration;
 use super::performance::worse;
 use super::place::{Place, refused};
 use crate::runtime::clock::{Clock, SystemClock};

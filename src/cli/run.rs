@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::attended::attend;
+use super::configuration::with;
+use super::consent::Consent;
 use super::exit::{Exit, Problem};
 use super::histories::{Histories, HistoryFile, not_stored};
-use super::live::{Consent, Live, with};
+use super::live::Live;
 use super::origin::{Origin, Pace};
 use super::performance::{Again, failed, point_to_errors, remark, say, show, watch, worse};
 use super::place::{Place, refused};
@@ -51,6 +53,9 @@ pub(crate) async fn run(arguments: &Arguments, json: bool) -> Result<Exit, Probl
     }
     // A scenario is one run; the turns of a transcript have no real parts.
     let scenario = staging.scenario(0);
+    if scenario.as_ref().is_some_and(|scenario| !scenario.spec.tool_sources.is_empty() && scenario.real.is_empty()) {
+        say(path, "nothing in it is real, so that its tool_sources are not used");
+    }
     let mut live = scenario.map(|scenario| arguments.consent.ports(path, &scenario)).transpose()?.unwrap_or_default();
     let (out, force) = (arguments.history.as_ref(), arguments.force);
     let histories = out.map(|out| Histories::prepare(out, &staging.runs, force)).transpose()?;
