@@ -245,11 +245,11 @@ async fn shared_names() {
 async fn followed(api: Api, answer: &'static str) -> (ModelAnswer, ModelCall, Json) {
     let server = Loopback::serve(move |_, _| loopback::json(200, answer)).await;
     // A query may hold what is nobody's business, and is not the address.
-    let model = model(api, server.url("/base?secret=x"));
+    let model = model(api, server.url("/base?tenant=quiet"));
     let call = asked(Spec { model, ..spec() }, []).await.remove(0);
     let answer = providers().respond(call.clone()).await.unwrap();
     let next = asked(Spec { model: call.model, ..spec() }, [answer.clone()]).await.remove(1);
-    let model = ModelSpec { base_url: Some(server.url("/base?secret=y")), ..next.model.clone() };
+    let model = ModelSpec { base_url: Some(server.url("/base?tenant=quieter")), ..next.model.clone() };
     providers().respond(ModelCall { model, ..next.clone() }).await.unwrap();
     (answer, next, json(&server.received()[1].body))
 }
@@ -286,7 +286,7 @@ async fn opaque() {
     for (api, answer, wanted, place) in answers {
         let (answer, next, again) = followed(api, answer).await;
         let kept = answer.content.opaque.unwrap().to_text();
-        assert!(kept.contains(r#""at":"http://127.0.0.1:"#) && !kept.contains("secret"), "{api} {kept}");
+        assert!(kept.contains(r#""at":"http://127.0.0.1:"#) && !kept.contains("quiet"), "{api} {kept}");
         assert_eq!(answer.content.calls[0].name, "files.read");
         let place = portcullis::vocabulary::json::Pointer::parse(place).unwrap();
         assert_eq!(again.pointer(&place), Some(&json(wanted)), "{api} {again}");
