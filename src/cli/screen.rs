@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Stdout, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::exit::printable;
 use super::output::Output;
@@ -32,7 +32,7 @@ struct Shown {
 impl Screen {
     pub(crate) fn new(json: bool) -> Self {
         let out = Output::new(BufWriter::new(io::stdout()));
-        let spinner = ProgressBar::new_spinner().with_style(
+        let spinner = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()).with_style(
             // The template is a constant, and a spinner without it is one all the same.
             ProgressStyle::with_template("{spinner} {elapsed}  {msg}")
                 .unwrap_or_else(|_| ProgressStyle::default_spinner()),
@@ -42,6 +42,8 @@ impl Screen {
 
     /// From now on what happens takes as long as it takes.
     pub(crate) fn spin(&self) {
+        self.spinner.set_draw_target(ProgressDrawTarget::stderr());
+        self.spinner.reset();
         self.spinner.enable_steady_tick(TICK);
     }
 
@@ -93,7 +95,8 @@ impl Audience for Screen {
         if self.json {
             return;
         }
-        if let Scene::Stepped { engine, .. } = &scene {
+        // Only where somebody sees it: what takes no time is waited for by nobody.
+        if let (Scene::Stepped { engine, .. }, false) = (&scene, self.spinner.is_hidden()) {
             self.spinner.reset_elapsed();
             self.spinner.set_message(printable(&waited_for(engine)));
         }

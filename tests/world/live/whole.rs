@@ -23,6 +23,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials.extend([
         test("live::an_interrupt_cancels_the_run_and_hangs_up", interrupted),
         test("live::a_terminal_shows_what_is_waited_for_and_what_was_spent", waited_for),
+        test("live::a_scripted_run_takes_no_time_and_turns_no_spinner", no_spinner),
     ]);
     trials
 }
@@ -185,4 +186,14 @@ async fn waited_for() {
     terminal.see("cancelling whole").await;
     let (code, shown) = terminal.end().await;
     assert_eq!(code, 5, "{shown}");
+}
+
+#[cfg(unix)]
+async fn no_spinner() {
+    let stand = Stand::new().await;
+    let example = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/diagnosis.json");
+    let terminal = Terminal::start(stand.command(&["run", arg(&example)]));
+    let (code, shown) = terminal.end().await;
+    assert_eq!(code, 0, "{shown}");
+    assert!(!shown.contains("asking") && !shown.contains('\u{1b}'), "{shown:?}");
 }
