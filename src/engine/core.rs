@@ -19,7 +19,7 @@ use crate::machines::run;
 use crate::machines::schema::Schema;
 use crate::machines::shared::{Shared, SharedView};
 use crate::machines::toolbox::Toolbox;
-use crate::machines::{Machine, accept};
+use crate::machines::{self, Label, Machine};
 use crate::vocabulary::digest::Digest;
 use crate::vocabulary::failure::Failure;
 use crate::vocabulary::ids::{Ask, RunId};
@@ -150,15 +150,19 @@ impl Core {
     }
 }
 
+/// Offers `event` to one machine, and says whether it accepted it.
+pub(crate) fn offer<M: Machine>(state: &mut M::State, event: &M::Event, out: &mut Outbox) -> bool {
+    let taken = machines::offer::<M>(state, event);
+    out.transitions.extend(taken);
+    taken.is_some()
+}
+
 /// Moves one machine. Inputs were admitted before, so a refusal here is a bug; it fails closed, as
 /// `internal`, and never silently.
 pub(crate) fn drive<M: Machine>(state: &mut M::State, event: &M::Event, out: &mut Outbox) {
-    match accept::<M>(state, event) {
-        Some(next) => *state = next,
-        None => {
-            debug_assert!(false, "{} in {} refuses {}", M::CHART.machine, state.as_ref(), event.as_ref());
-            out.raise(super::outbox::Raised::ExecutionFailed(Failure::Internal));
-        }
+    if !offer::<M>(state, event, out) {
+        debug_assert!(false, "{} in {} refuses {}", M::CHART.machine, state.label(), event.label());
+        out.raise(super::outbox::Raised::ExecutionFailed(Failure::Internal));
     }
 }
 

@@ -8,6 +8,7 @@ use super::core::Core;
 use super::invariants::{self, Violation};
 use super::outbox::{Outbox, Request};
 use super::table::Ending;
+use crate::machines::Taken;
 use crate::machines::clock::Clock;
 use crate::machines::ledger::Ledger;
 use crate::machines::{release, run};
@@ -31,6 +32,8 @@ pub struct Step {
     pub effects: Vec<Request>,
     /// What the transcript gained. Privileged: it may hold text that is never released.
     pub messages: Vec<Arc<Message>>,
+    /// What the machines did, in order. No record holds it: a replay takes the same transitions again.
+    pub transitions: Vec<Taken>,
 }
 
 /// Shows what happened, not what was written: a step holds text that may never be released (SPEC 13.I10).
@@ -146,8 +149,8 @@ pub(super) struct Refused {
 
 fn finish(core: &Core, at_ms: u64, input: Input, out: Outbox) -> Step {
     debug_assert_eq!(invariants::check(core), Vec::new());
-    let Outbox { signals, effects, messages, .. } = out;
-    Step { seq: core.seq.saturating_sub(1), at_ms, input, signals, effects, messages }
+    let Outbox { signals, effects, messages, transitions, .. } = out;
+    Step { seq: core.seq.saturating_sub(1), at_ms, input, signals, effects, messages, transitions }
 }
 
 /// A report at or after the deadline becomes the deadline's step and is carried by it (SPEC 4).

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::core::{Core, drive};
+use super::core::{Core, drive, offer};
 use super::outbox::{Outbox, Raised};
+use super::outstanding::Detail;
 use super::table::{self, Cause};
-use crate::machines::accept;
 use crate::machines::batch::call::{self, Event as CallEvent};
 use crate::machines::batch::{Closing, Remark};
 use crate::machines::collection::{self, Collection};
@@ -33,14 +33,12 @@ impl Core {
             self.drop_held(&open.then, out);
         }
         self.close_batch(out);
-        if matches!(cause, Cause::Budget)
-            && let Some(next) = accept::<Collection>(&self.collection, &collection::Event::BudgetExhausted)
-        {
-            self.collection = next;
+        if matches!(cause, Cause::Budget) {
+            // A collection that has stopped keeps its reason.
+            offer::<Collection>(&mut self.collection, &collection::Event::BudgetExhausted, out);
         }
-        if let Some(idle) = accept::<Inference>(&self.inference, &inference::Event::Dropped) {
-            self.inference = idle;
-        }
+        // An idle model has nothing to drop.
+        offer::<Inference>(&mut self.inference, &inference::Event::Dropped, out);
         let resolved = self.tools.toolbox.is_some();
         let stop_reason = if resolved { self.collection.stop_reason() } else { None };
         let verdict = table::decide(&self.charter.run, cause, stop_reason, &self.facts);
@@ -130,7 +128,7 @@ impl Core {
 
     /// Whether a model, a tool, a gate or a judge is at work.
     fn has_work_in_flight(&self) -> bool {
-        self.outstanding().iter().any(|effect| match effect {
+        self.waits(Detail::Kind).iter().any(|effect| match effect {
             Effect::ResolveEnvironment
             | Effect::CallModel { .. }
             | Effect::AskGate { .. }

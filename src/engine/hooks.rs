@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::core::{Core, drive};
+use super::core::{Core, drive, offer};
 use super::outbox::{Outbox, Raised, Request};
-use crate::machines::accept;
 use crate::machines::consultation::{Consultation, Event, Held, Open, Question, State, Then};
 use crate::machines::run::{self, Run};
 use crate::vocabulary::effect::Effect;
@@ -90,9 +89,8 @@ impl Core {
 
     /// The run ends: nobody's answer is wanted any more, and the hooks at its end are told.
     pub(crate) fn tell_end(&mut self, out: &mut Outbox) {
-        if let Some(silent) = accept::<Consultation>(&self.consultation, &Event::Answered) {
-            self.consultation = silent;
-        }
+        // Where no question is open there is nothing to take back.
+        offer::<Consultation>(&mut self.consultation, &Event::Answered, out);
         let hooks = self.hooks_at(HookPoint::RunEnd, None).len();
         if hooks > 0 {
             let first = self.next_ask();

@@ -83,7 +83,11 @@ impl Decider {
 }
 
 fn encode(state: &impl Serialize) -> Vec<u8> {
-    serde_json::to_vec(state).unwrap_or_default()
+    let mut bytes = Vec::with_capacity(2_048);
+    // A vector takes whatever is written, and nothing in a state refuses to be.
+    let written = serde_json::to_writer(&mut bytes, state);
+    debug_assert!(written.is_ok(), "a state can be written");
+    bytes
 }
 
 fn running(core: &Core) -> Running<'_, impl Serialize> {

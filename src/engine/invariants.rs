@@ -2,6 +2,7 @@
 //! tests and debug builds; those that compare several states are properties of the test suite.
 
 use super::core::Core;
+use super::outstanding::Detail;
 use super::table;
 use crate::machines::batch::{Call, call};
 use crate::machines::release::{self, Body};
@@ -45,7 +46,7 @@ pub(crate) fn check(core: &Core) -> Vec<Violation> {
         (Violation::AdmittedOverLimit, admitted_is_within_limits),
         (Violation::CallWithoutObservation, calls_have_observations),
         (Violation::NestedWithoutParent, nested_calls_have_parents),
-        (Violation::StuckRun, |core| core.run.is_terminal() || !core.outstanding().is_empty()),
+        (Violation::StuckRun, |core| core.run.is_terminal() || !core.waits(Detail::Kind).is_empty()),
         (Violation::PublishBeforeEnd, release_follows_end),
     ];
     rules.into_iter().filter(|(_, holds)| !holds(core)).map(|(violation, _)| violation).collect()

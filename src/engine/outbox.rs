@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::machines::Taken;
 use crate::machines::release::{Candidate, EvidencedDraft, Release, VerifiedDraft};
 use crate::vocabulary::draft::BadDraft;
 use crate::vocabulary::effect::{Effect, Purpose};
@@ -19,6 +20,7 @@ pub(crate) struct Outbox {
     pub(crate) signals: Vec<Signal>,
     pub(crate) effects: Vec<Request>,
     pub(crate) messages: Vec<Arc<Message>>,
+    pub(crate) transitions: Vec<Taken>,
     queue: std::collections::VecDeque<Raised>,
 }
 

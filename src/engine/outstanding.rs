@@ -10,20 +10,35 @@ use crate::vocabulary::digest::Digest;
 use crate::vocabulary::effect::{Effect, GateSubject, TimerKind};
 use crate::vocabulary::ids::{OperationId, ToolCallId};
 
+/// How much of an effect is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// All of it.
+    Whole,
+    /// Which it is and what it is about. Operation ids and digests of requests are left blank: each costs a hash,
+    /// and a refusal names only what would be accepted.
+    Kind,
+}
+
 impl Core {
     /// Every effect that has not been answered.
     pub(crate) fn outstanding(&self) -> Vec<Request> {
+        self.waits(Detail::Whole)
+    }
+
+    /// The same, in as much detail as is wanted.
+    pub(crate) fn waits(&self, detail: Detail) -> Vec<Request> {
         let mut effects = Vec::new();
         if self.run == run::State::Resolving {
             effects.push(Effect::ResolveEnvironment);
         }
-        effects.extend(self.inference_effect());
+        effects.extend(self.inference_effect(detail));
         if let Some(batch) = &self.tools.batch {
             if !batch.announced.is_empty() {
                 effects.push(Effect::DispatchTools { calls: batch.announced.clone() });
             }
             for call in &batch.calls {
-                effects.extend(self.call_effects(call));
+                effects.extend(self.call_effects(call, detail));
                 effects.extend(self.nested_effects(call.id));
             }
         }
@@ -42,7 +57,7 @@ impl Core {
     }
 
     /// What one call has outstanding.
-    pub(crate) fn call_effects(&self, call: &Call) -> Vec<Request> {
+    pub(crate) fn call_effects(&self, call: &Call, detail: Detail) -> Vec<Request> {
         if call.is_closed() {
             return Vec::new();
         }
@@ -58,13 +73,13 @@ impl Core {
                 std::iter::once(ask).chain(expiry).collect()
             }
             call::State::Executing { attempt, due_ms } => {
-                let operation_id = self.operation_id(call.id);
+                let operation_id = self.operation_id(call.id, detail);
                 let enter = Effect::InvokeTool { call: call.id, attempt: *attempt, operation_id };
                 let timeout = timer(TimerKind::ToolTimeout, format!("{}/{attempt}", call.id), due_ms);
                 std::iter::once(enter).chain(timeout).collect()
             }
             call::State::Indeterminate => {
-                vec![Effect::ReconcileTool { call: call.id, operation_id: self.operation_id(call.id) }]
+                vec![Effect::ReconcileTool { call: call.id, operation_id: self.operation_id(call.id, detail) }]
             }
             call::State::Requested | call::State::Ready | call::State::Completed | call::State::Failed { .. } => {
                 Vec::new()
@@ -73,7 +88,10 @@ impl Core {
     }
 
     /// Derived from run, call and nothing that a crash changes (SPEC 7).
-    fn operation_id(&self, call: ToolCallId) -> OperationId {
+    fn operation_id(&self, call: ToolCallId, detail: Detail) -> OperationId {
+        if detail == Detail::Kind {
+            return OperationId(String::new());
+        }
         let call = call.to_string();
         let digest = Digest::of("portcullis.operation.1", &[self.charter.run.as_str().as_bytes(), call.as_bytes()]);
         OperationId(digest.hex().as_str().get(..32).unwrap_or_default().to_owned())
@@ -82,7 +100,7 @@ impl Core {
     /// The types of input that would be accepted now.
     pub(crate) fn expected(&self) -> Vec<&'static str> {
         let mut expected: Vec<&'static str> =
-            self.outstanding().iter().flat_map(|effect| effect.answers().iter().copied()).collect();
+            self.waits(Detail::Kind).iter().flat_map(|effect| effect.answers().iter().copied()).collect();
         if self.may_ask_nested() {
             expected.push("nested_call_requested");
         }

@@ -3,6 +3,7 @@
 
 use super::core::{Core, drive};
 use super::outbox::Outbox;
+use super::outstanding::Detail;
 use super::table::Cause;
 use crate::machines::batch::call::{self, Event as CallEvent};
 use crate::machines::batch::{Call, Closing, Remark, after_success};
@@ -40,7 +41,7 @@ impl Core {
 
     /// Whether anything but a person's answer is outstanding.
     fn work_outstanding(&self) -> bool {
-        self.outstanding().iter().any(|effect| match effect {
+        self.waits(Detail::Kind).iter().any(|effect| match effect {
             Effect::AwaitDecision { .. } | Effect::ReconcileTool { .. } => false,
             Effect::StartTimer { kind, .. } => *kind != crate::vocabulary::effect::TimerKind::TicketExpiry,
             Effect::ResolveEnvironment

@@ -1,11 +1,12 @@
 //! Rounds: the model gate, the model's answers and its failures (SPEC 6).
 
-use super::core::{Core, drive};
+use super::core::{Core, drive, offer};
 use super::outbox::{Outbox, Raised};
+use super::outstanding::Detail;
+use crate::machines::collection;
 use crate::machines::consultation::{Held, Then};
 use crate::machines::inference::{self, Inference, Remedy, Request, remedy};
 use crate::machines::run::{self, Run};
-use crate::machines::{accept, collection};
 use crate::vocabulary::digest::Digest;
 use crate::vocabulary::effect::{Effect, Purpose, TimerKind, ToolOffer};
 use crate::vocabulary::environment::HookPoint;
@@ -53,12 +54,10 @@ impl Core {
             return out.raise(Raised::ExecutionFailed(Failure::Inference { code }));
         }
         let tools = self.offer(purpose, out);
-        if let Some(next) = accept::<collection::Collection>(&self.collection, &collection::Event::ModelCalled) {
-            let delivers = matches!(self.collection, collection::State::Saturated { .. });
-            self.collection = next;
-            if delivers {
-                out.note(Signal::StopDelivered);
-            }
+        let delivers = matches!(self.collection, collection::State::Saturated { .. });
+        let accepted = offer::<collection::Collection>(&mut self.collection, &collection::Event::ModelCalled, out);
+        if accepted && delivers {
+            out.note(Signal::StopDelivered);
         }
         self.ledger.model_calls = self.ledger.model_calls.saturating_add(1);
         let call = ModelCallId(u32::try_from(self.ledger.model_calls).unwrap_or(u32::MAX));
@@ -87,12 +86,12 @@ impl Core {
         if let Some(request) = self.inference.request() {
             let event = run::Event::ModelCalled(request.call);
             drive::<Run>(&mut self.run, &event, out);
-            out.effects.extend(self.inference_effect());
+            out.effects.extend(self.inference_effect(Detail::Whole));
         }
     }
 
     /// What the open request has outstanding.
-    pub(crate) fn inference_effect(&self) -> Option<super::outbox::Request> {
+    pub(crate) fn inference_effect(&self, detail: Detail) -> Option<super::outbox::Request> {
         match &self.inference {
             inference::State::Idle => None,
             inference::State::InFlight { request } => {
@@ -100,7 +99,10 @@ impl Core {
                 Some(Effect::CallModel {
                     call: request.call,
                     attempt: request.attempt,
-                    request: self.request_digest(request, &model),
+                    request: match detail {
+                        Detail::Whole => self.request_digest(request, &model),
+                        Detail::Kind => Digest::ZERO,
+                    },
                     model,
                     purpose: request.purpose,
                     tools: request.tools,
@@ -248,7 +250,7 @@ impl Core {
                 let attempt = request.attempt.saturating_add(1);
                 out.note(Signal::RetryScheduled { call: request.call, attempt, delay_ms });
                 drive::<Run>(&mut self.run, &run::Event::BackedOff(request.call), out);
-                out.effects.extend(self.inference_effect());
+                out.effects.extend(self.inference_effect(Detail::Whole));
             }
             (Remedy::Replace, None) => {
                 drive::<Inference>(&mut self.inference, &inference::Event::ModelReplaced, out);

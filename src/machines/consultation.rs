@@ -23,9 +23,7 @@ const TABLE: &[Transition] = transitions! {
     silent,  asked    => asking;
     silent,  told     => telling;
 
-    asking,  asked    => asking;
     asking,  answered => silent;
-    asking,  told     => telling;
 };
 
 /// The machine as data.
@@ -199,13 +197,16 @@ machine!(Consultation);
     visibility = "pub(crate)"
 )]
 impl Consultation {
-    #[state(superstate = "running")]
+    #[state]
     fn silent(event: &Event) -> Outcome<State> {
-        let _ = event;
-        Super
+        match event {
+            Event::Asked(open) => To(State::Asking { open: open.clone() }),
+            Event::Told(first) => To(State::Telling { first: *first }),
+            Event::Answered => Super,
+        }
     }
 
-    #[state(superstate = "running")]
+    #[state]
     fn asking(open: &mut Box<Open>, event: &Event) -> Outcome<State> {
         let _ = open;
         if matches!(event, Event::Answered) { To(State::Silent) } else { Super }
@@ -215,15 +216,5 @@ impl Consultation {
     fn telling(first: &mut Ask, event: &Event) -> Outcome<State> {
         let _ = (first, event);
         Super
-    }
-
-    /// While the run goes on: anybody may be asked, and the end may come.
-    #[superstate]
-    fn running(event: &Event) -> Outcome<State> {
-        match event {
-            Event::Asked(open) => To(State::Asking { open: open.clone() }),
-            Event::Told(first) => To(State::Telling { first: *first }),
-            Event::Answered => Super,
-        }
     }
 }

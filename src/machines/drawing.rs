@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::table::Chart;
+use super::table::{Chart, Transition};
 
 impl Chart {
     /// A Mermaid state diagram.
@@ -38,6 +38,12 @@ impl Chart {
     /// The matrix, state by event, as a Markdown table: the states an event may lead to, `-` for refused.
     #[must_use]
     pub fn matrix(&self) -> String {
+        self.matrix_with(|transition| transition.to.to_owned())
+    }
+
+    /// The matrix with something else to say of each transition.
+    #[must_use]
+    pub fn matrix_with(&self, said: impl Fn(&Transition) -> String) -> String {
         let mut table = String::from("| |");
         for event in self.events {
             let _ = write!(table, " {event} |");
@@ -47,7 +53,8 @@ impl Chart {
         for state in self.states {
             let _ = write!(table, "\n| **{state}** |");
             for event in self.events {
-                let targets: Vec<&str> = self.targets(state, event).collect();
+                let fits = |line: &&Transition| line.from == *state && line.event == *event;
+                let targets: Vec<String> = self.transitions.iter().filter(fits).map(&said).collect();
                 let cell = if targets.is_empty() { "-".to_owned() } else { targets.join(" / ") };
                 let _ = write!(table, " {cell} |");
             }

@@ -17,8 +17,8 @@ pub mod shared;
 mod table;
 pub mod toolbox;
 
-pub use table::{Chart, Transition};
-pub(crate) use table::{Machine, accept, labels, machine, transitions};
+pub use table::{Chart, Taken, Transition};
+pub(crate) use table::{Label, Machine, labels, machine, offer, transitions};
 
 /// The tables of every machine, in the order in which a run meets them.
 pub const CHARTS: &[Chart] = &[

@@ -13,6 +13,15 @@ pub struct Transition {
     pub to: &'static str,
 }
 
+/// A transition that a machine took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Taken {
+    /// The machine.
+    pub machine: &'static str,
+    /// What it did.
+    pub transition: Transition,
+}
+
 /// A machine as data: what diagrams, matrices and their tests are made of.
 #[derive(Debug, Clone, Copy)]
 pub struct Chart {
@@ -39,12 +48,18 @@ impl Chart {
     }
 }
 
+/// What has a name in a machine's table.
+pub(crate) trait Label {
+    /// The name.
+    fn label(&self) -> &'static str;
+}
+
 /// A machine under its chart.
 pub(crate) trait Machine {
     /// Its states, with their data.
-    type State: Clone + AsRef<str>;
+    type State: Clone + Label;
     /// Its events, with their data.
-    type Event: AsRef<str>;
+    type Event: Label;
     /// Its table.
     const CHART: Chart;
 
@@ -52,23 +67,22 @@ pub(crate) trait Machine {
     fn handle(state: &mut Self::State, event: &Self::Event) -> Outcome<Self::State>;
 }
 
-/// Offers `event` to a machine in `state`. `None` means that the machine does not accept it; nothing has
-/// changed then, since the rules worked on a copy.
-pub(crate) fn accept<M: Machine>(state: &M::State, event: &M::Event) -> Option<M::State> {
-    let next = match M::handle(&mut state.clone(), event) {
-        Outcome::Transition(next) => next,
-        Outcome::Handled => state.clone(),
+/// Offers `event` to a machine in `state`, and moves it. `None` means that the machine does not accept it;
+/// nothing has changed then, since the rules worked on a copy.
+pub(crate) fn offer<M: Machine>(state: &mut M::State, event: &M::Event) -> Option<Taken> {
+    let from = state.label();
+    match M::handle(&mut state.clone(), event) {
+        Outcome::Transition(next) => *state = next,
+        Outcome::Handled => {}
         Outcome::Super => return None,
-    };
+    }
+    let transition = Transition { from, event: event.label(), to: state.label() };
     debug_assert!(
-        M::CHART.targets(state.as_ref(), event.as_ref()).any(|to| to == next.as_ref()),
-        "{}: {} --{}--> {} is not in the table",
-        M::CHART.machine,
-        state.as_ref(),
-        event.as_ref(),
-        next.as_ref(),
+        M::CHART.transitions.contains(&transition),
+        "{}: {transition:?} is not in the table",
+        M::CHART.machine
     );
-    Some(next)
+    Some(Taken { machine: M::CHART.machine, transition })
 }
 
 /// Puts a state machine of this module, its `State`, `Event` and `CHART`, behind [`Machine`].
@@ -110,8 +124,8 @@ macro_rules! labels {
             }
         }
 
-        impl AsRef<str> for $name {
-            fn as_ref(&self) -> &str {
+        impl $crate::machines::Label for $name {
+            fn label(&self) -> &'static str {
                 self.label()
             }
         }

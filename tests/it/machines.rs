@@ -1,8 +1,6 @@
 //! Every machine's matrix (state by event, refusals included) and graph, as snapshots (SPEC 13).
 
-use portcullis::machines::{CHARTS, Chart};
-
-use crate::support::assert_generated;
+use portcullis::machines::CHARTS;
 
 #[test]
 fn every_matrix_is_reviewed() {
@@ -57,25 +55,4 @@ fn no_transition_leaves_an_ended_run() {
     for ended in ["success", "failed", "cancelled", "timed_out", "budget_exhausted"] {
         assert_eq!(run.transitions.iter().filter(|line| line.from == ended).count(), 0, "{ended}");
     }
-}
-
-#[test]
-fn docs_show_the_tables_and_graphs_of_the_code() {
-    assert_generated("docs/states.md", &states());
-}
-
-fn states() -> String {
-    let mut page = String::from(
-        "# States\n\nGenerated from the code and checked by the tests: do not edit.\n\nEach machine has a table of \
-         transitions, which opens its source file. Here are its graph and its matrix: for each state and event the \
-         states that may follow, `-` where the event is refused.\n",
-    );
-    for chart in CHARTS {
-        page.push_str(&section(chart));
-    }
-    page
-}
-
-fn section(chart: &Chart) -> String {
-    format!("\n## {}\n\n```mermaid\n{}```\n\n{}", chart.machine, chart.mermaid(), chart.matrix())
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::core::{Core, drive};
 use super::outbox::{Outbox, Raised};
+use super::outstanding::Detail;
 use crate::machines::batch::call::{self, Event};
 use crate::machines::batch::{Batch, Call, Closing, Plan, TriagedCall, Verdict, Waits};
 use crate::machines::consultation::Then;
@@ -149,7 +150,7 @@ impl Core {
     /// Requests what the call has outstanding now.
     pub(crate) fn request_of_call(&mut self, id: ToolCallId, out: &mut Outbox) {
         if let Some(call) = self.call_of(id) {
-            out.effects.extend(self.call_effects(call));
+            out.effects.extend(self.call_effects(call, Detail::Whole));
         }
     }
 }

@@ -25,7 +25,6 @@ const TABLE: &[Transition] = transitions! {
     in_flight,   dropped         => idle;
 
     backing_off, elapsed         => in_flight;
-    backing_off, gave_up         => idle;
     backing_off, dropped         => idle;
 };
 
@@ -151,9 +150,10 @@ impl Inference {
         let _ = until_ms;
         match event {
             Event::Elapsed => To(State::InFlight { request: *request }),
-            Event::GaveUp | Event::Dropped => To(State::Idle),
+            Event::Dropped => To(State::Idle),
             Event::Asked(_)
             | Event::Responded
+            | Event::GaveUp
             | Event::RetryScheduled { .. }
             | Event::ModelReplaced
             | Event::Interrupted => Super,
