@@ -9,10 +9,12 @@
 //! | [`audit`] | rules that a whole history keeps; knows no engine |
 //! | [`world`] | small bounds: a spec, an environment, and what the world may answer |
 //! | [`alphabet`] | the reports that answer a state, and those that it must refuse |
+//! | [`coverage`] | what a suite took: transitions, and reports by the state they met |
 //! | [`explorer`] | breadth first through every state of a world |
 
 pub mod alphabet;
 pub mod audit;
+pub mod coverage;
 pub mod explorer;
 pub mod reference;
 pub mod world;

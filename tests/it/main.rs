@@ -25,6 +25,8 @@ mod closed_table;
 #[cfg(feature = "cli")]
 mod command_line;
 mod composition;
+#[cfg(feature = "testkit")]
+mod coverage;
 mod damage;
 mod documents;
 mod floors;

@@ -1,5 +1,5 @@
 //! The reports that a state accepts: every answer on the menu to everything outstanding, and what may come
-//! at any time.
+//! between.
 
 use super::Report;
 use crate::engine::{Engine, Request};
@@ -10,33 +10,68 @@ use crate::vocabulary::fact::Statement;
 use crate::vocabulary::ids::{Ask, JudgeCallId, ModelCallId, NestedCallId, Ticket, ToolCallId};
 use crate::vocabulary::input::{CancelOrigin, GateAnswer, Input, LiveTool, NestedKind};
 use crate::vocabulary::llm::{self, Content};
+use crate::vocabulary::spec::ToolSpec;
 use crate::vocabulary::tool::ToolOutput;
 
-/// Every report on the world's menu that the engine must accept now, in a fixed order.
+/// Every report that the engine must accept now, in a fixed order: the [`replies`], then the [`interruptions`].
 #[must_use]
 pub fn answers(engine: &Engine, world: &World) -> Vec<Report> {
-    let decider = engine.decider();
-    let Some(clock) = decider.clock() else {
+    let mut reports = replies(engine, world);
+    let first = reports.first().cloned();
+    reports.extend(interruptions(engine, world, first.as_ref()));
+    reports
+}
+
+/// Every answer on the world's menu to what is outstanding. A run that gets nothing else must end.
+#[must_use]
+pub fn replies(engine: &Engine, world: &World) -> Vec<Report> {
+    let Some(clock) = engine.decider().clock() else {
         return world.start().map(|input| vec![Report { at_ms: 0, input }]).unwrap_or_default();
     };
     let outstanding = engine.outstanding();
     let lapsed = lapsed(&outstanding, clock.at_ms());
-    let mut reports = Answers { at_ms: clock.at_ms(), menu: &world.menu, lapsed, reports: Vec::new() };
+    let mut answers = Answers { at_ms: clock.at_ms(), menu: &world.menu, lapsed, reports: Vec::new() };
     for effect in &outstanding {
-        reports.effect(effect);
+        answers.effect(effect);
         if let Effect::InvokeTool { call, attempt, .. } = effect {
-            reports.nested_requests(*attempt, engine.next_nested(*call));
+            answers.nested_requests(*attempt, engine.next_nested(*call));
         }
     }
-    let first = reports.reports.first().map(|report| report.input.clone());
+    answers.reports
+}
+
+/// What nothing asked for and may come all the same: a cancellation, a crash, the deadline, which carries
+/// `late` where that comes too late, a takeover, a repair.
+#[must_use]
+pub fn interruptions(engine: &Engine, world: &World, late: Option<&Report>) -> Vec<Report> {
+    let decider = engine.decider();
+    let Some(clock) = decider.clock() else { return Vec::new() };
+    let mut reports = Vec::new();
+    let mut push = |at_ms, input| reports.push(Report { at_ms, input });
+    let at_ms = clock.at_ms();
     if !engine.run_state().is_terminal() {
-        reports.any_time(clock.deadline_ms(), first);
+        push(at_ms, Input::CancelRequested { by: "a person".to_owned(), origin: CancelOrigin::Caller });
+        push(at_ms, Input::ExecutionCrashed { origin: "driver".to_owned() });
+        if let Some(deadline_ms) = clock.deadline_ms() {
+            push(deadline_ms, Input::DeadlineElapsed { displaced: None });
+            late.into_iter().for_each(|late| push(deadline_ms, late.input.clone()));
+        }
     }
-    if !outstanding.is_empty() && decider.epoch() < world.recoveries_max {
-        reports.takeovers(decider.epoch().saturating_add(1), engine, world);
+    if decider.epoch() < world.recoveries_max && !engine.outstanding().is_empty() {
+        let epoch = decider.epoch().saturating_add(1);
+        takeovers(engine, world).into_iter().for_each(|tools| push(at_ms, Input::RunRecovered { epoch, tools }));
     }
-    reports.repair(decider.records());
-    reports.reports
+    let digest = crate::vocabulary::digest::Digest::ZERO;
+    push(at_ms, Input::TailRepaired { ordinal: decider.records(), bytes: 1, digest });
+    reports
+}
+
+/// With what a driver takes a run over: every tool alive as it was declared, or none.
+fn takeovers(engine: &Engine, world: &World) -> Vec<Vec<LiveTool>> {
+    let declared = world.menu.environments.iter().flat_map(|environment| &environment.tools);
+    let live = |tool: &ToolSpec| LiveTool { name: tool.name.clone(), recovery: tool.recovery_mode() };
+    let tools: Vec<LiveTool> = if engine.batch().is_some() { declared.map(live).collect() } else { Vec::new() };
+    if tools.is_empty() { vec![tools] } else { vec![tools, Vec::new()] }
 }
 
 struct Answers<'a> {
@@ -192,33 +227,6 @@ impl Answers<'_> {
         }
         let error = llm::Error::Timeout { message: "the judge is silent".to_owned() };
         self.push(Input::SemanticsFailed { call, attempt, draft, error });
-    }
-
-    /// A cancellation, a crash, the deadline, and a report that comes too late and is carried by it.
-    fn any_time(&mut self, deadline_ms: Option<u64>, first: Option<Input>) {
-        self.push(Input::CancelRequested { by: "a person".to_owned(), origin: CancelOrigin::Caller });
-        self.push(Input::ExecutionCrashed { origin: "driver".to_owned() });
-        if let Some(at_ms) = deadline_ms {
-            self.reports.push(Report { at_ms, input: Input::DeadlineElapsed { displaced: None } });
-            self.reports.extend(first.map(|input| Report { at_ms, input }));
-        }
-    }
-
-    /// A driver takes the run over, with every tool alive as it was declared, or with none.
-    fn takeovers(&mut self, epoch: u64, engine: &Engine, world: &World) {
-        let declared = world.menu.environments.iter().flat_map(|environment| &environment.tools);
-        let tools: Vec<LiveTool> =
-            declared.map(|tool| LiveTool { name: tool.name.clone(), recovery: tool.recovery_mode() }).collect();
-        let executing = engine.batch().is_some();
-        if executing && !tools.is_empty() {
-            self.push(Input::RunRecovered { epoch, tools });
-        }
-        self.push(Input::RunRecovered { epoch, tools: Vec::new() });
-    }
-
-    fn repair(&mut self, ordinal: u64) {
-        let digest = crate::vocabulary::digest::Digest::ZERO;
-        self.push(Input::TailRepaired { ordinal, bytes: 1, digest });
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::Report;
 use super::answers::{lapsed, timer_input};
-use crate::engine::Engine;
+use crate::engine::{Engine, Request};
 use crate::machines::nested::NESTED_MAX;
 use crate::testkit::world::World;
 use crate::vocabulary::digest::Digest;
@@ -13,6 +13,7 @@ use crate::vocabulary::failure::ResolutionError;
 use crate::vocabulary::ids::{Ask, JudgeCallId, ModelCallId, NestedCallId, Ticket, ToolCallId};
 use crate::vocabulary::input::{CancelOrigin, Decision, GateAnswer, Input, NestedKind, Reconciliation, Verdict};
 use crate::vocabulary::llm::{self, Content, FinishReason, Usage};
+use crate::vocabulary::spec::Spec;
 use crate::vocabulary::tool::{ToolError, ToolOutput};
 
 const NO_MODEL_CALL: ModelCallId = ModelCallId(9_999);
@@ -26,18 +27,23 @@ const NO_INDEX: u32 = NESTED_MAX - 1;
 #[must_use]
 pub fn foreign(engine: &Engine, world: &World, last: Option<&Report>) -> Vec<Report> {
     let at_ms = engine.decider().clock().map_or(0, |clock| clock.at_ms());
+    let outstanding = engine.outstanding();
     let mut inputs = nowhere();
-    inputs.extend(neighbours(engine));
+    inputs.extend(neighbours(engine, &outstanding, at_ms));
     inputs.extend(malformed(world));
-    match engine.run_state() {
-        state if state.is_terminal() => inputs.extend(after_the_end()),
-        _ => inputs.extend(before_the_end(engine)),
+    let under_way = engine.run_id().is_some();
+    if under_way && !engine.run_state().is_terminal() {
+        inputs.extend(before_the_end(&outstanding));
+    } else {
+        inputs.extend(outside_a_run());
     }
-    if engine.run_id().is_some() {
-        inputs.extend(world.start());
+    if under_way {
+        inputs.extend(start("another"));
+    } else {
+        inputs.push(early_receipt());
     }
     let mut reports: Vec<Report> = inputs.into_iter().map(|input| Report { at_ms, input }).collect();
-    reports.extend(early_timers(engine, at_ms));
+    reports.extend(early_timers(engine, &outstanding, at_ms));
     reports.extend(last.into_iter().flat_map(repetitions));
     reports
 }
@@ -78,41 +84,39 @@ fn nowhere() -> Vec<Input> {
 }
 
 /// The outstanding calls, under an attempt that is not open, and tickets whose time is up.
-fn neighbours(engine: &Engine) -> Vec<Input> {
+fn neighbours(engine: &Engine, outstanding: &[Request], at_ms: u64) -> Vec<Input> {
     let mut inputs = Vec::new();
-    let outstanding = engine.outstanding();
-    let at_ms = engine.decider().clock().map_or(0, |clock| clock.at_ms());
-    inputs.extend(lapsed(&outstanding, at_ms).iter().map(|ticket| decision(ticket)));
+    inputs.extend(lapsed(outstanding, at_ms).iter().map(|ticket| decision(ticket)));
     for effect in outstanding {
         match effect {
-            Effect::CallModel { call, attempt, .. } => inputs.push(answer(call, attempt.saturating_add(1))),
+            Effect::CallModel { call, attempt, .. } => inputs.push(answer(*call, attempt.saturating_add(1))),
             Effect::InvokeTool { call, attempt, .. } => {
                 let attempt = attempt.saturating_add(1);
-                inputs.push(Input::ToolCompleted { call, attempt, output: ToolOutput::text("late") });
-                inputs.extend(nested_neighbours(engine.next_nested(call), attempt));
+                inputs.push(Input::ToolCompleted { call: *call, attempt, output: ToolOutput::text("late") });
+                inputs.extend(nested_neighbours(engine.next_nested(*call), attempt));
             }
             Effect::JudgeSemantics { call, attempt, .. } => {
-                let (draft, verdict) = (Digest::ZERO, Verdict::Supported);
+                let (call, attempt, draft, verdict) = (*call, *attempt, Digest::ZERO, Verdict::Supported);
                 inputs.push(Input::SemanticsJudged { call, attempt, draft, verdict, usage: None });
             }
-            Effect::DispatchTools { mut calls } => {
-                calls.push(NO_TOOL_CALL);
+            Effect::DispatchTools { calls } => {
+                let calls = calls.iter().copied().chain([NO_TOOL_CALL]).collect();
                 inputs.push(Input::ToolsDispatched { calls });
             }
             // A gate's answer to a plugin's question, and a plugin's to the next one.
             Effect::CallHook { ask, .. } | Effect::PerformAction { ask, .. } => {
-                inputs.push(Input::GateAnswered { ask, answer: GateAnswer::Allow });
+                inputs.push(Input::GateAnswered { ask: *ask, answer: GateAnswer::Allow });
                 inputs.push(Input::HookFailed { ask: Ask(ask.0.saturating_add(1)) });
             }
             Effect::AskGate { about: GateSubject::Nested { nested }, .. } => {
-                inputs.push(Input::NestedCompleted { nested, usage: None });
+                inputs.push(Input::NestedCompleted { nested: *nested, usage: None });
             }
             // And a hook's to a gate's.
             Effect::AskGate { ask, about: GateSubject::Tool { .. } | GateSubject::Release { .. }, .. } => {
-                inputs.push(Input::HookFailed { ask });
+                inputs.push(Input::HookFailed { ask: *ask });
             }
             Effect::AdmitNested { nested } => {
-                let nested = NestedCallId { index: NO_INDEX, ..nested };
+                let nested = NestedCallId { index: NO_INDEX, ..*nested };
                 inputs.push(Input::NestedCompleted { nested, usage: None });
             }
             Effect::ResolveEnvironment
@@ -148,11 +152,19 @@ fn malformed(world: &World) -> Vec<Input> {
         nested_call(NO_TOOL_CALL, 1, NestedCallId { parent: ToolCallId { index: 1, ..NO_TOOL_CALL }, index: 0 }),
     ]
     .into_iter()
-    .chain(world.start_with(String::new()))
+    .chain(start(""))
     .collect()
 }
 
-fn after_the_end() -> Vec<Input> {
+/// A run's beginning with that nonce; without one it is malformed.
+fn start(nonce: &str) -> Option<Input> {
+    let spec = Box::new(Spec::new("another", "model"));
+    let (nonce, wall_time) = (nonce.to_owned(), String::new());
+    Some(Input::RunStarted { run_id: "another".parse().ok()?, spec, nonce, wall_time })
+}
+
+/// What any run may get at any time, and no run before its beginning or after its end.
+fn outside_a_run() -> Vec<Input> {
     vec![
         Input::CancelRequested { by: "a person".to_owned(), origin: CancelOrigin::Caller },
         Input::ExecutionCrashed { origin: "driver".to_owned() },
@@ -162,22 +174,26 @@ fn after_the_end() -> Vec<Input> {
     ]
 }
 
-fn before_the_end(engine: &Engine) -> Vec<Input> {
-    let mut inputs = vec![Input::ReleaseDelivered { receipt: "early".to_owned() }];
-    let waits = |effect: &Effect<_>| matches!(effect, Effect::ResolveEnvironment);
-    if !engine.outstanding().iter().any(waits) {
+fn before_the_end(outstanding: &[Request]) -> Vec<Input> {
+    let mut inputs = vec![early_receipt()];
+    let waits = |effect: &Request| matches!(effect, Effect::ResolveEnvironment);
+    if !outstanding.iter().any(waits) {
         inputs.push(Input::EnvironmentResolved { environment: Box::new(Environment::default()) });
         inputs.push(Input::ResolutionFailed { error: ResolutionError::DependencyCycle { plugins: Vec::new() } });
     }
     inputs
 }
 
+fn early_receipt() -> Input {
+    Input::ReleaseDelivered { receipt: "early".to_owned() }
+}
+
 /// Every armed timer, and the deadline, a millisecond too soon.
-fn early_timers(engine: &Engine, at_ms: u64) -> Vec<Report> {
+fn early_timers(engine: &Engine, outstanding: &[Request], at_ms: u64) -> Vec<Report> {
     let mut timers: Vec<(u64, Input)> = Vec::new();
-    for effect in engine.outstanding() {
+    for effect in outstanding {
         if let Effect::StartTimer { kind, of, due_ms } = effect {
-            timers.extend(timer_input(kind, &of).map(|input| (due_ms, input)));
+            timers.extend(timer_input(*kind, of).map(|input| (*due_ms, input)));
         }
     }
     let deadline_ms = engine.decider().clock().and_then(|clock| clock.deadline_ms());

@@ -3,21 +3,29 @@
 //!
 //! After each step it asks for broken invariants and judges the ending, once by the engine's own table and
 //! once by the [reference](super::reference). Since it goes breadth first, the way to an offence is a
-//! shortest one.
+//! shortest one. A world that was explored to its end must be alive as well: from every state answers lead to
+//! an ending, and no answers lead back to where they began (SPEC 13.I11).
+//!
+//! States that differ in nothing that a rule reads count as one; a sample of those is expanded twice, and must
+//! come to the same states.
 
 mod offence;
+mod progress;
 mod search;
+mod twins;
+mod ways;
 mod worlds;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::alphabet::Report;
+use super::coverage::{Answer, Coverage};
 use super::world::World;
-use crate::engine::Ending;
 use crate::engine::table::Row;
+use crate::engine::{Decider, Ending};
 
 pub use offence::{Fault, Offence};
-pub use worlds::worlds;
+pub use worlds::{wide_worlds, worlds};
 
 /// What an exploration has seen so far.
 #[derive(Debug, Clone, Default)]
@@ -28,10 +36,39 @@ pub struct Figures {
     pub transitions: u64,
     /// Refused reports.
     pub refusals: u64,
-    /// Refused reports, by the kind of their refusal.
-    pub refusals_by_kind: BTreeMap<&'static str, u64>,
     /// Signals, by type.
     pub signals: BTreeMap<&'static str, u64>,
+    /// What was taken, machine by machine and report by report.
+    pub coverage: Coverage,
+}
+
+impl Figures {
+    /// Refused reports, by the kind of their refusal.
+    #[must_use]
+    pub fn refusals_by_kind(&self) -> BTreeMap<&'static str, u64> {
+        let mut kinds = BTreeMap::new();
+        for ((_, _, answer), times) in &self.coverage.reports {
+            if let Answer::Refused(kind) = answer {
+                *kinds.entry(kind.word()).or_default() += times;
+            }
+        }
+        kinds
+    }
+}
+
+/// How far one world was explored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Explored {
+    /// Its name.
+    pub world: &'static str,
+    /// Different states.
+    pub states: u64,
+    /// Accepted reports.
+    pub transitions: u64,
+    /// Refused reports.
+    pub refusals: u64,
+    /// Whether every state was expanded. Only then is it known that every run ends.
+    pub whole: bool,
 }
 
 /// An ending and a shortest way to it.
@@ -52,6 +89,8 @@ pub struct Exploration {
     pub figures: Figures,
     /// Every distinct ending, as a tuple: the number of facts counts only as none or some.
     pub endings: Vec<Reached>,
+    /// The worlds, in their order.
+    pub worlds: Vec<Explored>,
 }
 
 impl Exploration {
@@ -84,11 +123,12 @@ impl Bounds {
 ///
 /// # Errors
 /// The first offence: a broken invariant, an ending outside either table, a refusal that changed something,
-/// an answer that was refused, or a report that should have been.
+/// an answer that was refused, or a report that should have been; a state from which answers lead to no ending,
+/// or round in a circle; two states that count as one and have not one future.
 pub fn explore(worlds: &[World], bounds: Bounds, mut seen: impl FnMut(&Figures)) -> Result<Exploration, Box<Offence>> {
     let mut exploration = Exploration::default();
     for world in worlds {
-        search::search(world, bounds, &mut exploration, &mut seen)?;
+        search::search(world, Decider::identity, bounds, &mut exploration, &mut seen)?;
     }
     Ok(exploration)
 }

@@ -35,6 +35,12 @@ pub enum Fault {
     AnswerRefused(Refusal),
     /// A report that fits nothing was accepted.
     ForeignAccepted,
+    /// Answers lead to no ending from here.
+    NoWayOut,
+    /// Answers lead back to here: a run might go on for ever.
+    Circle,
+    /// Another state counts as this one and has another future.
+    UnlikeTwin,
 }
 
 impl fmt::Display for Offence {
@@ -56,6 +62,9 @@ impl fmt::Display for Fault {
             Self::RefusalChangedState(refusal) => write!(out, "a refusal changed the state: {refusal}"),
             Self::AnswerRefused(refusal) => write!(out, "an outstanding answer was refused: {refusal}"),
             Self::ForeignAccepted => out.write_str("a report that answers nothing was accepted"),
+            Self::NoWayOut => out.write_str("no answers lead to an ending from here"),
+            Self::Circle => out.write_str("answers lead back to here: a run might go on for ever"),
+            Self::UnlikeTwin => out.write_str("another state counts as this one and goes on otherwise"),
         }
     }
 }

@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::offence::{Fault, Offence};
-use super::{Bounds, Exploration, Figures, Reached};
+use super::progress::{Progress, Standstill};
+use super::twins::Twins;
+use super::ways::Ways;
+use super::{Bounds, Exploration, Explored, Figures, Reached};
 use crate::engine::table::{self, Ending};
-use crate::engine::{Engine, Step};
-use crate::testkit::alphabet::{Report, answers, foreign};
+use crate::engine::{Decider, Engine, Step};
+use crate::testkit::alphabet::{Report, foreign, interruptions, replies};
 use crate::testkit::reference;
 use crate::testkit::world::World;
 use crate::vocabulary::digest::Digest;
@@ -15,175 +18,285 @@ use crate::vocabulary::json::Json;
 /// How many states are visited between two reports of the figures.
 const STRIDE: u64 = 256;
 
+/// By what two states are told apart.
+pub(super) type Identity = fn(&Decider) -> Digest;
+
 /// A state that is still to be expanded.
 struct Node {
     engine: Engine,
+    identity: Digest,
     place: u32,
+    /// The report that led here.
+    last: Option<Report>,
 }
 
-/// Every state's way: the state before it and the report between them.
-#[derive(Default)]
-struct Ways(Vec<Option<(u32, Report)>>);
+/// What an answer leads to.
+pub(super) struct Branch {
+    pub(super) report: Report,
+    /// Whether it answers something; else it interrupts.
+    replies: bool,
+}
 
-impl Ways {
-    fn add(&mut self, step: Option<(u32, Report)>) -> u32 {
-        self.0.push(step);
-        u32::try_from(self.0.len().saturating_sub(1)).unwrap_or(u32::MAX)
-    }
-
-    fn last(&self, place: u32) -> Option<&Report> {
-        self.0.get(place as usize)?.as_ref().map(|(_, report)| report)
-    }
-
-    fn to(&self, place: u32) -> Vec<Report> {
-        let mut reports = Vec::new();
-        let mut here = self.0.get(place as usize);
-        while let Some(Some((before, report))) = here {
-            reports.push(report.clone());
-            here = self.0.get(*before as usize);
-        }
-        reports.reverse();
-        reports
-    }
+/// Every report that the state must accept, in the order in which they are numbered.
+pub(super) fn branches(engine: &Engine, world: &World) -> Vec<Branch> {
+    let mut branches: Vec<Branch> =
+        replies(engine, world).into_iter().map(|report| Branch { report, replies: true }).collect();
+    let late = branches.first().map(|branch| branch.report.clone());
+    let between = interruptions(engine, world, late.as_ref());
+    branches.extend(between.into_iter().map(|report| Branch { report, replies: false }));
+    branches
 }
 
 struct Search<'a> {
     world: &'a World,
+    identity: Identity,
     figures: &'a mut Figures,
     endings: &'a mut Vec<Reached>,
     tuples: BTreeSet<String>,
     ways: Ways,
-    visited: BTreeSet<Digest>,
+    places: BTreeMap<Digest, u32>,
+    progress: Progress,
+    twins: Twins,
 }
 
 /// Visits every state of `world` within `bounds`.
 pub(super) fn search(
     world: &World,
+    identity: Identity,
     bounds: Bounds,
     exploration: &mut Exploration,
     seen: &mut impl FnMut(&Figures),
 ) -> Result<(), Box<Offence>> {
     let tuples = exploration.endings.iter().map(|reached| tuple(&reached.ending)).collect();
-    let Exploration { figures, endings } = exploration;
-    let mut search = Search { world, figures, endings, tuples, ways: Ways::default(), visited: BTreeSet::default() };
-    let place = search.ways.add(None);
-    let mut level = vec![Node { engine: Engine::new(), place }];
-    search.figures.states += 1;
-    let mut depth = 0;
-    while !level.is_empty() {
-        let mut next = Vec::new();
-        for mut node in level {
-            search.refuse(&mut node)?;
-            if depth < bounds.depth {
-                search.expand(&node, &mut next)?;
-            }
-            if search.figures.states.is_multiple_of(STRIDE) {
-                seen(search.figures);
-            }
-        }
-        depth += 1;
-        level = next;
+    let Exploration { figures, endings, worlds } = exploration;
+    let before = (figures.states, figures.transitions, figures.refusals);
+    let mut search = Search {
+        world,
+        identity,
+        figures,
+        endings,
+        tuples,
+        ways: Ways::default(),
+        places: BTreeMap::default(),
+        progress: Progress::default(),
+        twins: Twins::default(),
+    };
+    let whole = search.levels(bounds, seen)?;
+    if whole {
+        search.stands_nowhere_still()?;
     }
-    seen(search.figures);
+    worlds.push(Explored {
+        world: world.name,
+        states: figures.states.saturating_sub(before.0),
+        transitions: figures.transitions.saturating_sub(before.1),
+        refusals: figures.refusals.saturating_sub(before.2),
+        whole,
+    });
+    seen(figures);
     Ok(())
 }
 
 impl Search<'_> {
+    /// Breadth first; whether every state was expanded.
+    fn levels(&mut self, bounds: Bounds, seen: &mut impl FnMut(&Figures)) -> Result<bool, Box<Offence>> {
+        let engine = Engine::new();
+        let identity = (self.identity)(engine.decider());
+        self.places.insert(identity, 0);
+        self.figures.states += 1;
+        let mut level = vec![Node { engine, identity, place: 0, last: None }];
+        let mut depth = 0;
+        while !level.is_empty() {
+            let mut next = Vec::new();
+            let ahead = depth < bounds.depth;
+            for mut node in level {
+                self.refuse(&mut node)?;
+                if ahead {
+                    self.expand(&node, &mut next)?;
+                }
+                if self.figures.states.is_multiple_of(STRIDE) {
+                    seen(self.figures);
+                }
+            }
+            if !ahead {
+                return Ok(false);
+            }
+            self.compare_twins()?;
+            depth += 1;
+            level = next;
+        }
+        Ok(true)
+    }
+
     /// Every answer, from a copy of the state.
     fn expand(&mut self, node: &Node, next: &mut Vec<Node>) -> Result<(), Box<Offence>> {
-        let before = node.engine.ending();
-        for report in answers(&node.engine, self.world) {
+        let (before, state) = (node.engine.ending(), node.engine.run_state().label());
+        if before.is_some() {
+            self.progress.end(node.place);
+        }
+        let mut future = Vec::new();
+        for (choice, Branch { report, replies }) in branches(&node.engine, self.world).into_iter().enumerate() {
             let mut engine = node.engine.clone();
             let step = match engine.step(report.at_ms, report.input.clone()) {
                 Ok(step) => step,
                 Err(refusal) => return Err(self.offence(Fault::AnswerRefused(refusal), node.place, report)),
             };
-            self.count(&step);
+            self.count(state, &report, &step);
             if let Some(fault) = self.judge(&engine, before) {
                 return Err(self.offence(fault, node.place, report));
             }
-            if let Some(ending) = engine.ending() {
-                self.note(ending, node.place, &report);
-            }
-            if self.visited.insert(engine.decider().identity()) {
-                self.figures.states += 1;
-                let place = self.ways.add(Some((node.place, report)));
-                next.push(Node { engine, place });
+            let identity = (self.identity)(engine.decider());
+            future.push(identity);
+            let place = match self.places.get(&identity) {
+                Some(place) => {
+                    self.twins.meet(&engine, *place);
+                    *place
+                }
+                None => {
+                    // What ends a run is part of its state's identity, so each ending is met here first.
+                    if let Some(ending) = engine.ending() {
+                        self.note(ending, node.place, &report)?;
+                    }
+                    self.figures.states += 1;
+                    let place = self.ways.add(node.place, choice);
+                    self.places.insert(identity, place);
+                    next.push(Node { engine, identity, place, last: Some(report) });
+                    place
+                }
+            };
+            if replies {
+                self.progress.reply(node.place, place);
             }
         }
+        self.twins.expanded(&future);
         Ok(())
     }
 
     /// Every report that fits nothing here: each is refused and changes nothing.
     fn refuse(&mut self, node: &mut Node) -> Result<(), Box<Offence>> {
-        let identity = node.engine.decider().identity();
-        let state = node.engine.decider().state_json();
-        for report in foreign(&node.engine, self.world, self.ways.last(node.place)) {
-            let first = node.engine.step(report.at_ms, report.input.clone());
-            let Err(refusal) = first else {
-                return Err(self.offence(Fault::ForeignAccepted, node.place, report));
-            };
-            if node.engine.decider().state_json() != state {
-                return Err(self.offence(Fault::RefusalChangedState(refusal), node.place, report));
+        let before = Whole::of(&node.engine);
+        let state = node.engine.run_state().label();
+        for report in foreign(&node.engine, self.world, node.last.as_ref()) {
+            let tag = report.input.tag();
+            match node.engine.step(report.at_ms, report.input) {
+                Ok(_) => return Err(self.accepted(node.place, tag)),
+                Err(refusal) => self.figures.coverage.refuse(state, tag, refusal.kind),
             }
             self.figures.refusals += 1;
-            *self.figures.refusals_by_kind.entry(refusal.kind.word()).or_default() += 1;
         }
-        if node.engine.decider().identity() != identity {
-            let violations = node.engine.decider().violations();
-            let reports = self.ways.to(node.place);
-            return Err(Box::new(Offence { fault: Fault::Broken(violations), world: self.world.name, reports }));
-        }
-        Ok(())
+        let unchanged = Whole::of(&node.engine) == before && (self.identity)(node.engine.decider()) == node.identity;
+        if unchanged { Ok(()) } else { Err(self.changed(node.place)) }
     }
 
-    fn count(&mut self, step: &Step) {
+    /// The offence of a foreign report of that type that was accepted: the way is walked again to show it.
+    fn accepted(&self, place: u32, tag: &str) -> Box<Offence> {
+        let (engine, last) = self.walk(place);
+        let all = foreign(&engine, self.world, last.as_ref());
+        let accepted = |report: &Report| engine.clone().step(report.at_ms, report.input.clone()).is_ok();
+        let found = all.into_iter().find(|report| report.input.tag() == tag && accepted(report));
+        let mut reports = self.ways.to(place, self.world);
+        reports.extend(found);
+        Box::new(Offence { fault: Fault::ForeignAccepted, world: self.world.name, reports })
+    }
+
+    /// The offence of the first refused report that changed something.
+    fn changed(&self, place: u32) -> Box<Offence> {
+        let (mut engine, last) = self.walk(place);
+        let before = Whole::of(&engine);
+        for report in foreign(&engine, self.world, last.as_ref()) {
+            if let Err(refusal) = engine.step(report.at_ms, report.input.clone())
+                && Whole::of(&engine) != before
+            {
+                return self.offence(Fault::RefusalChangedState(refusal), place, report);
+            }
+        }
+        let violations = engine.decider().violations();
+        let reports = self.ways.to(place, self.world);
+        Box::new(Offence { fault: Fault::Broken(violations), world: self.world.name, reports })
+    }
+
+    /// The state at a place, and the report that led there.
+    fn walk(&self, place: u32) -> (Engine, Option<Report>) {
+        let (mut engine, reports) = (Engine::new(), self.ways.to(place, self.world));
+        for report in &reports {
+            let _ = engine.step(report.at_ms, report.input.clone());
+        }
+        (engine, reports.into_iter().last())
+    }
+
+    /// States that count as one have one future.
+    fn compare_twins(&mut self) -> Result<(), Box<Offence>> {
+        let Some(place) = self.twins.first_unlike(self.world, self.identity) else { return Ok(()) };
+        let reports = self.ways.to(place, self.world);
+        Err(Box::new(Offence { fault: Fault::UnlikeTwin, world: self.world.name, reports }))
+    }
+
+    fn stands_nowhere_still(&self) -> Result<(), Box<Offence>> {
+        let (fault, place) = match self.progress.standstill(self.ways.places()) {
+            None => return Ok(()),
+            Some(Standstill::NoWayOut(place)) => (Fault::NoWayOut, place),
+            Some(Standstill::Circle(place)) => (Fault::Circle, place),
+        };
+        let reports = self.ways.to(place, self.world);
+        Err(Box::new(Offence { fault, world: self.world.name, reports }))
+    }
+
+    fn count(&mut self, state: &'static str, report: &Report, step: &Step) {
         self.figures.transitions += 1;
+        self.figures.coverage.accept(state, report.input.tag(), step);
         for signal in &step.signals {
-            count(&mut self.figures.signals, signal.tag());
+            *self.figures.signals.entry(signal.tag()).or_default() += 1;
         }
     }
 
-    /// What is wrong with the state that was just reached; its ending is judged first.
+    /// What is wrong with the state that was just reached.
     fn judge(&self, engine: &Engine, before: Option<&Ending>) -> Option<Fault> {
-        let changed = before.filter(|before| engine.ending() != Some(before));
-        let fault = changed.map(|before| Fault::EndingChanged(before.clone()));
-        fault.or_else(|| engine.ending().and_then(|ending| self.judge_ending(ending))).or_else(|| {
-            let violations = engine.decider().violations();
-            (!violations.is_empty()).then_some(Fault::Broken(violations))
-        })
+        let after = engine.ending();
+        if let Some(before) = before.filter(|before| after != Some(before)) {
+            return Some(Fault::EndingChanged(before.clone()));
+        }
+        if let Some(outside) = after.filter(|after| !table::is_legal(after)) {
+            return Some(Fault::OutsideTable(outside.clone()));
+        }
+        let violations = engine.decider().violations();
+        (!violations.is_empty()).then_some(Fault::Broken(violations))
     }
 
-    fn judge_ending(&self, ending: &Ending) -> Option<Fault> {
-        if !table::is_legal(ending) {
-            return Some(Fault::OutsideTable(ending.clone()));
-        }
-        if self.tuples.contains(&tuple(ending)) {
-            return None;
+    /// Keeps an ending that was not seen before, with the way to it, unless the other hand's table lacks it.
+    fn note(&mut self, ending: &Ending, place: u32, report: &Report) -> Result<(), Box<Offence>> {
+        if !self.tuples.insert(tuple(ending)) {
+            return Ok(());
         }
         let wire = serde_json::to_string(ending).unwrap_or_default();
         let wire = Json::parse(&wire).unwrap_or(Json::Null);
-        reference::is_legal(&wire).err().map(Fault::OutsideReference)
-    }
-
-    /// Keeps an ending that was not seen before, with the way to it.
-    fn note(&mut self, ending: &Ending, place: u32, report: &Report) {
-        if self.tuples.insert(tuple(ending)) {
-            let mut reports = self.ways.to(place);
-            reports.push(report.clone());
-            self.endings.push(Reached { ending: ending.clone(), world: self.world.name, reports });
+        if let Err(illegal) = reference::is_legal(&wire) {
+            return Err(self.offence(Fault::OutsideReference(illegal), place, report.clone()));
         }
+        let mut reports = self.ways.to(place, self.world);
+        reports.push(report.clone());
+        self.endings.push(Reached { ending: ending.clone(), world: self.world.name, reports });
+        Ok(())
     }
 
     fn offence(&self, fault: Fault, place: u32, report: Report) -> Box<Offence> {
-        let mut reports = self.ways.to(place);
+        let mut reports = self.ways.to(place, self.world);
         reports.push(report);
         Box::new(Offence { fault, world: self.world.name, reports })
     }
 }
 
-fn count(counts: &mut BTreeMap<&'static str, u64>, name: &'static str) {
-    *counts.entry(name).or_default() += 1;
+/// Everything that a refusal must not change (SPEC 13.I7).
+#[derive(PartialEq, Eq)]
+struct Whole {
+    state: String,
+    records: u64,
+    messages: usize,
+}
+
+impl Whole {
+    fn of(engine: &Engine) -> Self {
+        let decider = engine.decider();
+        Self { state: decider.state_json(), records: decider.records(), messages: engine.transcript().len() }
+    }
 }
 
 /// The tuple that the table is checked against: how many facts there are counts only as none or some.

@@ -22,10 +22,15 @@ pub fn worlds() -> Vec<World> {
         resolution(),
         no_budget(),
         drafts(),
+        repairs(),
+        repairs_with_hooks(),
+        judged_with_hooks(),
+        held_for_hooks(),
         plain_text(),
         results(),
         waves(),
         saturation(),
+        spent_after_stop(),
         saturated_release(),
         protocol(),
         gates(),
@@ -40,7 +45,38 @@ pub fn worlds() -> Vec<World> {
         scheduled_actions(),
         earlier_facts(),
         nested(),
+        two_doors(),
     ]
+}
+
+/// The same worlds with more model calls, and more takeovers, where the states of one world stay a few hundred
+/// thousand.
+#[must_use]
+pub fn wide_worlds() -> Vec<World> {
+    worlds().into_iter().map(widened).collect()
+}
+
+/// How much more each world is given: model calls and takeovers. One that is not named gets one more of both.
+const WIDER: &[(&str, u64, u64)] = &[
+    ("no_budget", 0, 3),
+    ("waves", 1, 0),
+    ("saturation", 1, 0),
+    ("saturated_release", 2, 1),
+    ("protocol", 3, 1),
+    ("gates", 3, 0),
+    ("models", 2, 1),
+    ("crashes", 2, 0),
+    ("held_calls", 2, 0),
+    ("shared_state", 1, 0),
+];
+
+fn widened(mut world: World) -> World {
+    let wider = WIDER.iter().find(|(name, ..)| *name == world.name);
+    let (_, model_calls, takeovers) = wider.copied().unwrap_or((world.name, 1, 1));
+    let limit = &mut world.spec.budgets.model_calls;
+    *limit = limit.map(|limit| limit.saturating_add(model_calls));
+    world.recoveries_max = world.recoveries_max.saturating_add(takeovers);
+    world
 }
 
 /// What the worlds share: one model, no delay, no second thoughts, a short deadline.
@@ -65,7 +101,13 @@ fn menu() -> Menu {
         batches: vec![batch([("look", r#"{"at":1}"#)])],
         usage: Usage { input_tokens: Some(10), output_tokens: Some(5) },
         outputs: vec![Output::Fresh],
+        // Whoever is asked answers in the end, so that every run can end.
+        tool_gates: vec![GateAnswer::Allow],
+        release_gates: vec![GateAnswer::Allow],
+        hooks: vec![HookReply::default()],
+        decisions: vec![Decision::Allow],
         verdicts: vec![Verdict::Supported],
+        reconciliations: vec![Reconciliation::NotApplied],
         ..Menu::default()
     }
 }
@@ -175,6 +217,63 @@ fn drafts() -> World {
     world("drafts", spec, menu)
 }
 
+/// Two repairs of each kind without a judge, and a gate before the release.
+fn repairs() -> World {
+    let mut spec = spec();
+    spec.budgets.model_calls = Some(5);
+    spec.draft.repairs = 2;
+    spec.release.evidence_repairs = 2;
+    let menu = Menu {
+        environments: vec![environment(vec![look()], vec![gate("first", GateOf::Release)])],
+        drafts: [GOOD, UNCITED, " "].into_iter().map(draft).collect(),
+        release_gates: vec![GateAnswer::Allow, GateAnswer::Block { reason: None }],
+        ..menu()
+    };
+    world("repairs", spec, menu)
+}
+
+/// The same, and a plugin that is asked before the release.
+fn repairs_with_hooks() -> World {
+    let World { spec, menu, .. } = repairs();
+    let environments = vec![asked_at(HookPoint::BeforeRelease, Vec::new())];
+    world("repairs_with_hooks", spec, Menu { environments, ..menu })
+}
+
+/// A judge, then a plugin, then a gate: everybody who may hold a release back.
+fn judged_with_hooks() -> World {
+    let mut spec = spec();
+    spec.release.judge = JudgePolicy::On;
+    let menu = Menu {
+        environments: vec![asked_at(HookPoint::BeforeRelease, vec![gate("first", GateOf::Release)])],
+        release_gates: vec![GateAnswer::Allow, GateAnswer::Block { reason: None }],
+        ..menu()
+    };
+    world("judged_with_hooks", spec, menu)
+}
+
+/// Each response is held until a plugin has seen it; a judge then judges the draft.
+fn held_for_hooks() -> World {
+    let mut spec = spec();
+    spec.release.judge = JudgePolicy::On;
+    world(
+        "held_for_hooks",
+        spec,
+        Menu { environments: vec![asked_at(HookPoint::AfterInference, Vec::new())], ..menu() },
+    )
+}
+
+fn asked_at(point: HookPoint, gates: Vec<Gate>) -> Environment {
+    let bound = Bound { hooks: vec![point], ..Bound::default() };
+    Environment {
+        tools: vec![look()],
+        gates,
+        hooks: vec![hook("p", point)],
+        plugins: vec!["p".to_owned()],
+        capabilities: vec![plugin("p", bound)],
+        ..Environment::default()
+    }
+}
+
 /// Drafts that cannot cite.
 fn plain_text() -> World {
     let mut spec = spec();
@@ -251,6 +350,19 @@ fn saturation() -> World {
         ..menu()
     };
     world("saturation", spec, menu)
+}
+
+/// The budget is used up after the stop was delivered.
+fn spent_after_stop() -> World {
+    let mut spec = spec();
+    spec.collection.saturation_after = Some(1);
+    let menu = Menu {
+        environments: vec![environment(vec![look(), act()], Vec::new())],
+        batches: vec![batch([("look", r#"{"at":1}"#)]), batch([("act", "{}")])],
+        outputs: vec![Output::Given(ToolOutput::text("nothing"))],
+        ..menu()
+    };
+    world("spent_after_stop", spec, menu)
 }
 
 /// Every ending that may come after saturation, so that IS is seen both ways.
@@ -611,4 +723,16 @@ fn nested() -> World {
         ..menu()
     };
     world("nested", spec, menu)
+}
+
+/// Two gates before each call, and before each call that a call makes.
+fn two_doors() -> World {
+    let menu = Menu {
+        environments: vec![environment(vec![look()], vec![gate("door", GateOf::Tool), gate("hatch", GateOf::Tool)])],
+        tool_gates: vec![GateAnswer::Allow, GateAnswer::Block { reason: None }],
+        nested: vec![NestedAsk::Tool { tool: "look".to_owned(), arguments: Json::Object([].into()) }],
+        nested_max: 1,
+        ..menu()
+    };
+    world("two_doors", spec(), menu)
 }
