@@ -1,29 +1,33 @@
-//! `portcullis table`: the closed table, and the check that nothing outside it can be reached (SPEC 14).
+//! `portcullis table`: the closed table (SPEC 14).
 
 use std::io::Write;
-use std::time::Instant;
+use std::path::PathBuf;
 
 use comfy_table::{ContentArrangement, Table, presets};
-use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::exit::{Exit, Problem};
+use super::exploration;
 use crate::engine::table::{ROWS, Row, Stop};
-use crate::testkit::alphabet::Report;
-use crate::testkit::explorer::{Bounds, Exploration, Figures, Offence, explore, worlds};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Explores the composed machines: fails if an ending outside the table is reachable, or a row is not.
     #[arg(long)]
     check: bool,
+    /// Explores under wider bounds: more than a million states, about a minute in a release build.
+    #[arg(long, requires = "check")]
+    wide: bool,
+    /// Writes what was explored, and what the bounds leave out, into the marked part of this Markdown file.
+    #[arg(long, requires = "check", value_name = "FILE")]
+    proof: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
     match (arguments.check, json) {
         (false, false) => print_table(),
         (false, true) => print_json(&Rows { rows: ROWS.iter().map(RowLine::new).collect() }),
-        (true, _) => return check(json),
+        (true, _) => return exploration::check(arguments.wide, arguments.proof.as_deref(), json),
     }?;
     Ok(Exit::Success)
 }
@@ -95,86 +99,7 @@ fn print_table() -> Result<(), Problem> {
     Ok(())
 }
 
-#[derive(Serialize)]
-struct Checked {
-    rows_reached: Vec<u8>,
-    endings: usize,
-    states: u64,
-    transitions: u64,
-    refusals: u64,
-    seconds: f64,
-}
-
-#[derive(Serialize)]
-struct Found<'a> {
-    offence: String,
-    world: &'a str,
-    reports: &'a [Report],
-}
-
-fn check(json: bool) -> Result<Exit, Problem> {
-    let began = Instant::now();
-    // Draws on standard error, and only where that is a terminal.
-    let progress = ProgressBar::new_spinner();
-    let outcome = explore(&worlds(), Bounds::NONE, |figures: &Figures| {
-        progress.set_message(format!("{} states, {} transitions", figures.states, figures.transitions));
-        progress.tick();
-    });
-    progress.finish_and_clear();
-    match outcome {
-        Ok(exploration) => report(&exploration, began.elapsed().as_secs_f64(), json),
-        Err(offence) => {
-            offend(&offence, json)?;
-            Ok(Exit::Unexpected)
-        }
-    }
-}
-
-fn report(exploration: &Exploration, seconds: f64, json: bool) -> Result<Exit, Problem> {
-    let Exploration { figures, endings } = exploration;
-    let rows = exploration.rows();
-    let missing: Vec<String> =
-        ROWS.iter().filter(|row| !rows.contains(&row.number)).map(|row| row.number.to_string()).collect();
-    if json {
-        print_json(&Checked {
-            rows_reached: rows.into_iter().collect(),
-            endings: endings.len(),
-            states: figures.states,
-            transitions: figures.transitions,
-            refusals: figures.refusals,
-            seconds: (seconds * 1_000.0).round() / 1_000.0,
-        })?;
-    } else {
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "{} of {} rows reached, as {} distinct endings", rows.len(), ROWS.len(), endings.len())?;
-        writeln!(
-            out,
-            "{} states, {} transitions, {} refusals, {seconds:.1} s: nothing outside the table",
-            figures.states, figures.transitions, figures.refusals
-        )?;
-    }
-    if missing.is_empty() {
-        return Ok(Exit::Success);
-    }
-    Err(Problem::new(Exit::Unexpected, format!("rows that were not reached: {}", missing.join(", "))))
-}
-
-/// The offence, and a way to it that `portcullis simulate` can walk.
-fn offend(offence: &Offence, json: bool) -> Result<(), Problem> {
-    let Offence { fault, world, reports } = offence;
-    if json {
-        return print_json(&Found { offence: fault.to_string(), world, reports });
-    }
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{offence}")?;
-    for report in reports {
-        serde_json::to_writer(&mut out, report).map_err(std::io::Error::from)?;
-        writeln!(out)?;
-    }
-    Ok(())
-}
-
-fn print_json(value: &impl Serialize) -> Result<(), Problem> {
+pub(super) fn print_json(value: &impl Serialize) -> Result<(), Problem> {
     let mut out = std::io::stdout().lock();
     serde_json::to_writer(&mut out, value).map_err(std::io::Error::from)?;
     writeln!(out)?;
