@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::chance::Chance;
 use super::clock::{Clock, SystemClock};
 use super::driver::Equipment;
 use super::execution::{Error, Trouble};
@@ -32,6 +33,7 @@ pub struct Builder {
     clock: Option<Arc<dyn Clock>>,
     driven_max: Option<usize>,
     traces: Traces,
+    chance: Chance,
 }
 
 impl Builder {
@@ -95,6 +97,15 @@ impl Builder {
         Self { traces, ..self }
     }
 
+    /// Leaves nothing to chance: the nonce of a run follows from `seed` and its id, and a history is replayed where
+    /// it is asked for instead of on a thread of its own. On a runtime of one thread, with a clock and ports that
+    /// answer alike, the same calls of [`Runtime::start_as`] then lead to the same bytes. For simulations only:
+    /// whoever knows the seed knows every operation id, and a long replay holds all runs up.
+    #[must_use]
+    pub fn reproducible(self, seed: u64) -> Self {
+        Self { chance: Chance::Seeded(seed), ..self }
+    }
+
     /// Puts them together.
     ///
     /// # Errors
@@ -111,7 +122,7 @@ impl Builder {
         let world = Arc::new(Ports { model, tools, judge, advisers: Advisers { gates, plugins, traces }, traces });
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
         let equipment = Equipment { store, clock, world, witness: None, traces, takes_over: false };
-        Ok(Runtime::new(equipment, self.driven_max.unwrap_or(DRIVEN_MAX), true))
+        Ok(Runtime::new(equipment, self.chance, self.driven_max.unwrap_or(DRIVEN_MAX), true))
     }
 }
 
@@ -126,6 +137,6 @@ impl Runtime {
     ) -> Self {
         let traces = Traces::Outline;
         let equipment = Equipment { store, clock, world, witness, traces, takes_over };
-        Self::new(equipment, DRIVEN_MAX, false)
+        Self::new(equipment, Chance::Free, DRIVEN_MAX, false)
     }
 }

@@ -100,8 +100,7 @@ impl Shared {
     async fn load(&self, run: &RunId) -> Result<Loaded, Error> {
         let source = self.equipment.store.read(run).await?;
         let named = run.clone();
-        let loaded = tokio::task::spawn_blocking(move || replayed(&named, source)).await;
-        loaded.unwrap_or_else(|_| Err(Trouble::Stopped(run.clone()).into()))
+        self.chance.work(run, move || replayed(&named, source)).await
     }
 }
 

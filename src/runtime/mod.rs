@@ -10,6 +10,7 @@
 
 mod alarms;
 mod builder;
+mod chance;
 pub mod clock;
 #[cfg(feature = "testkit")]
 pub mod conformance;

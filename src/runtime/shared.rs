@@ -9,6 +9,7 @@ use tracing::Instrument;
 
 use super::alarms::{self, Alarms};
 use super::builder::Builder;
+use super::chance::Chance;
 use super::clock::Busy;
 use super::driver::{Driver, Equipment, First, Seated, Stop};
 use super::execution::{Error, Trouble};
@@ -34,6 +35,7 @@ pub struct Runtime(pub(super) Arc<Shared>);
 
 pub(super) struct Shared {
     pub(super) equipment: Equipment,
+    pub(super) chance: Chance,
     faces: Mutex<BTreeMap<RunId, Weak<Face>>>,
     /// The runs that could not be given back to the store: nobody drives them, though this session seems to.
     stranded: Mutex<BTreeSet<RunId>>,
@@ -105,9 +107,10 @@ impl Runtime {
         Builder::default()
     }
 
-    pub(super) fn new(equipment: Equipment, driven_max: usize, rings: bool) -> Self {
+    pub(super) fn new(equipment: Equipment, chance: Chance, driven_max: usize, rings: bool) -> Self {
         Self(Arc::new(Shared {
             equipment,
+            chance,
             faces: Mutex::default(),
             stranded: Mutex::default(),
             permits: Arc::new(Semaphore::new(driven_max.min(Semaphore::MAX_PERMITS))),
@@ -136,9 +139,9 @@ impl Runtime {
         let now_ms = self.0.equipment.clock.now_ms();
         let wall_time = std::time::UNIX_EPOCH + std::time::Duration::from_millis(now_ms);
         let start = Start {
+            nonce: self.0.chance.nonce(&run),
             run,
             spec: Box::new(spec),
-            nonce: uuid::Uuid::new_v4().simple().to_string(),
             wall_time: humantime::format_rfc3339_millis(wall_time).to_string(),
             origin: None,
         };
