@@ -109,7 +109,8 @@ pub(super) fn events(engine: &Engine, step: &Step, progress: &mut Option<Progres
     events
 }
 
-fn ends(step: &Step) -> bool {
+/// Whether the run has ended with this step.
+pub(super) fn ends(step: &Step) -> bool {
     step.signals.iter().any(|signal| matches!(signal, Signal::RunEnded { .. }))
 }
 

@@ -12,7 +12,7 @@ use super::face::{Command, Face, Seat};
 use super::ports::caught;
 use super::requests;
 use super::shared::Shared;
-use super::store::{Claim, Lease, Listed, Standing};
+use super::store::{Claim, Lease, Listed, Owner, Standing};
 use super::thread::Thread;
 use super::world::World;
 use crate::engine::Engine;
@@ -69,8 +69,11 @@ impl Shared {
         let unknown = || Trouble::UnknownRun(face.run.clone());
         let listed = self.equipment.store.find(&face.run).await?.ok_or_else(unknown)?;
         let Loaded { engine, recorder, tail, events, progress } = self.load(&face.run).await?;
-        if tail.is_none() {
-            agree(&listed, &engine, &recorder)?;
+        if tail.is_none()
+            && let Err(disagreement) = agree(&listed, &engine, &recorder)
+        {
+            // Whoever took the run over since may have appended between the two looks.
+            return Err(self.taken_over(lease).await?.unwrap_or(disagreement));
         }
         let told = usize::try_from(face.told()).unwrap_or(usize::MAX);
         face.tell(events.into_iter().skip(told).collect());
@@ -85,6 +88,19 @@ impl Shared {
         let mut orders: Vec<Command> = report.map(command).into_iter().collect();
         orders.extend(requests::waiting(self, &face.run).await?);
         Ok(Prepared { engine, recorder, progress, started_ms: listed.started_ms, world, reports, orders })
+    }
+
+    /// Who has the run now, if that is not the holder of this lease any more.
+    async fn taken_over(&self, lease: &Lease) -> Result<Option<Error>, Error> {
+        let listed = self.equipment.store.find(&lease.run).await?.filter(|listed| listed.epoch != lease.epoch);
+        let driven = |listed: Listed| {
+            let by = match listed.owner {
+                Owner::Living { name } | Owner::Dead { name } => name,
+                Owner::Nobody => "another session until now".to_owned(),
+            };
+            Trouble::Driven { run: listed.run, by }.into()
+        };
+        Ok(listed.map(driven))
     }
 
     /// The plan of an open call, as the stored history has it.

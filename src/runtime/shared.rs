@@ -17,11 +17,12 @@ use super::face::{Command, Face, Seat, Standpoint};
 use super::handle::RunHandle;
 use super::ports::caught;
 use super::requests;
-use super::store::{Beginning, Claim, Filter, Lease, Listed, RequestId, Standing};
+use super::store::{Beginning, Claim, Filter, Lease, Listed, RequestId, Standing, StoreError};
 use super::thread::Thread;
 use crate::engine::Engine;
 use crate::history::Recorder;
 use crate::machines::batch::Plan;
+use crate::vocabulary::digest::Digest;
 use crate::vocabulary::ids::{RunId, Ticket, ToolCallId};
 use crate::vocabulary::input::{CancelOrigin, Decision, Input, Reconciliation};
 use crate::vocabulary::spec::Spec;
@@ -37,8 +38,8 @@ pub(super) struct Shared {
     pub(super) equipment: Equipment,
     pub(super) chance: Chance,
     faces: Mutex<BTreeMap<RunId, Weak<Face>>>,
-    /// The runs that could not be given back to the store: nobody drives them, though this session seems to.
-    stranded: Mutex<BTreeSet<RunId>>,
+    /// The runs that nobody drives, though this session seems to.
+    stranded: Mutex<BTreeMap<RunId, Stranded>>,
     permits: Arc<Semaphore>,
     pub(super) alarms: Arc<Alarms>,
     /// The requests of other sessions that are being dealt with.
@@ -63,6 +64,31 @@ pub(crate) struct Start {
     pub(crate) nonce: String,
     pub(crate) wall_time: String,
     pub(crate) origin: Option<Vec<u8>>,
+}
+
+/// A run that this session holds in the store, though nothing here drives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Stranded {
+    /// It could not be given back.
+    Kept {
+        /// Under which claim.
+        epoch: u64,
+    },
+    /// The store failed when it was begun. It may have begun it all the same, and then for us.
+    Unanswered {
+        /// The hash of its first record, which holds the run's nonce: nobody else has begun the same run.
+        head: Digest,
+    },
+}
+
+impl Stranded {
+    /// Whether the store still has the run as it was stranded.
+    fn is(&self, listed: Option<&Listed>) -> bool {
+        listed.is_some_and(|listed| match self {
+            Self::Kept { epoch } => listed.epoch == *epoch,
+            Self::Unanswered { head } => listed.epoch == 1 && listed.head == *head,
+        })
+    }
 }
 
 /// Who took a report.
@@ -125,7 +151,8 @@ impl Runtime {
     ///
     /// # Errors
     /// `Resolution` when the spec is not one, `Commit` when its first record could not be stored. Then there is
-    /// no run.
+    /// no run; only when the medium failed the store may have begun it all the same, and then
+    /// [`recover`](Self::recover) drives it.
     pub async fn start(&self, spec: Spec) -> Result<RunHandle, Error> {
         let run = uuid::Uuid::now_v7().to_string().parse().map_err(|_| Trouble::Unequipped("ids"))?;
         self.start_as(run, spec).await
@@ -200,13 +227,15 @@ impl Runtime {
 
     async fn attach_all(&self, filter: Filter) -> Result<Recovery, Error> {
         let listed = self.0.equipment.store.list(filter).await?;
-        let mut runs: Vec<RunId> = listed.into_iter().map(|listed| listed.run).collect();
-        runs.extend(self.0.stranded().iter().cloned());
+        let listed: Vec<RunId> = listed.into_iter().map(|listed| listed.run).collect();
+        let stranded: Vec<RunId> = self.0.stranded().keys().filter(|run| !listed.contains(run)).cloned().collect();
         let mut recovery = Recovery::default();
-        for run in runs {
+        for run in listed.iter().chain(&stranded).cloned() {
             match self.attach(&run).await {
                 Ok(handle) => recovery.runs.push(handle),
                 Err(Error::Execution(Trouble::Driven { .. })) => {}
+                // It was never begun.
+                Err(Error::Execution(Trouble::UnknownRun(_))) if stranded.contains(&run) => {}
                 Err(error) => recovery.failed.push((run, error)),
             }
         }
@@ -319,24 +348,32 @@ impl Shared {
         }
     }
 
-    fn stranded(&self) -> MutexGuard<'_, BTreeSet<RunId>> {
+    fn stranded(&self) -> MutexGuard<'_, BTreeMap<RunId, Stranded>> {
         self.stranded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Claims a run that nobody drives here. One that could not be given back is taken from ourselves.
+    /// Claims a run that nobody drives here. One that is stranded with us is taken from ourselves, and from nobody
+    /// else.
     pub(super) async fn claim(&self, run: &RunId, claim: Claim) -> Result<Lease, Error> {
-        let claim = if self.stranded().contains(run) { Claim::TakeOver } else { claim };
-        let lease = self.equipment.store.claim(run, claim).await?;
-        self.stranded().remove(run);
-        Ok(lease)
+        let stranded = self.stranded().get(run).cloned();
+        let claim = match stranded {
+            Some(stranded) if stranded.is(self.equipment.store.find(run).await?.as_ref()) => Claim::TakeOver,
+            Some(_) | None => claim,
+        };
+        let claimed = self.equipment.store.claim(run, claim).await;
+        // Whoever has it now, or that there is no such run, is known.
+        if matches!(claimed, Ok(_) | Err(StoreError::UnknownRun { .. } | StoreError::Owned { .. })) {
+            self.stranded().remove(run);
+        }
+        Ok(claimed?)
     }
 
     /// Gives a run back to the store.
     pub(super) async fn give_back(&self, lease: Lease) {
-        let run = lease.run.clone();
+        let (run, epoch) = (lease.run.clone(), lease.epoch);
         if let Err(error) = self.equipment.store.release(lease).await {
             tracing::warn!(%run, %error, "a run could not be given back; `recover` takes it again");
-            self.stranded().insert(run);
+            self.stranded().insert(run, Stranded::Kept { epoch });
         }
     }
 
@@ -372,7 +409,16 @@ impl Shared {
             standing: Standing::Running,
             origin,
         };
-        let lease = self.equipment.store.create(beginning).await?;
+        let head = beginning.head;
+        let lease = match self.equipment.store.create(beginning).await {
+            Ok(lease) => lease,
+            Err(error) => {
+                if matches!(error, StoreError::Medium { .. }) {
+                    self.stranded().insert(run, Stranded::Unanswered { head });
+                }
+                return Err(error.into());
+            }
+        };
         let handle = self.hold(&run);
         let face = Arc::clone(handle.face());
         let mut seat = face.seat.lock().await;
@@ -512,9 +558,10 @@ impl Shared {
                 tracing::error!(run = %face.run, panic, "a store, a clock or the engine panicked");
                 (Stop::Broken(Trouble::Stopped(face.run.clone()).into()), shared.equipment.clock.busy())
             });
+            let epoch = driver.epoch();
             if let Err(panic) = caught(shared.stopped(stop, driver, &face)).await {
                 tracing::error!(run = %face.run, panic, "a run could not be given back");
-                shared.stranded().insert(face.run.clone());
+                shared.stranded().insert(face.run.clone(), Stranded::Kept { epoch });
                 *face.seat.lock().await = Seat::Empty;
                 face.stand(Standpoint::Broken(Trouble::Stopped(face.run.clone()).into()));
             }

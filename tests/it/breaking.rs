@@ -15,6 +15,8 @@ pub(crate) enum Fault {
     None,
     /// Its medium is full.
     Full,
+    /// It does what it is asked, and its answer is lost.
+    Unanswered,
     /// It panics.
     Panic,
     /// It takes its time.
@@ -61,6 +63,10 @@ impl<S: Store> BreakingStore<S> {
         match (self.choice)(call) {
             Fault::None => work(),
             Fault::Full => Box::pin(std::future::ready(Err(full()))),
+            Fault::Unanswered => {
+                let work = work();
+                Box::pin(async move { work.await.and(Err(full())) })
+            }
             Fault::Panic => Box::pin(async move { panic!("{call} panics") }),
             Fault::Slow(delay) => {
                 let work = work();

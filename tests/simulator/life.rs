@@ -98,9 +98,10 @@ fn one_life(world: &Arc<World>, life: u64, left: &mut Duration) -> Option<bool> 
         }
         let ended = lived(world, *left).await;
         *left = left.saturating_sub(began.elapsed());
+        // Read here: outside, the clock is the machine's.
+        world.power_down();
         ended
     });
-    world.power_down();
     // Everything that was in flight is dropped here.
     drop(executor);
     again

@@ -132,6 +132,10 @@ impl Observed {
     /// The medium was read.
     pub(crate) fn read(&mut self, id: &RunId, bytes: &[u8]) -> Result<(), String> {
         let Some(run) = self.runs.get(id) else { return Ok(()) };
+        let count = each_line(bytes).count() as u64;
+        require(count >= run.acknowledged, || {
+            format!("{id}: an acknowledged record vanished: {count} records of {}", run.acknowledged)
+        })?;
         let mut there = each_line(bytes);
         for (seq, line) in run.lines.iter().enumerate() {
             let kept = there.next() == Some(line.as_slice());

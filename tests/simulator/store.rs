@@ -134,7 +134,10 @@ impl<M: Store> SimulatedStore<M> {
         let held = append.clone();
         match self.process.world.bug {
             Some(Bug::ForgetsFencing) => append.lease.epoch = self.process.world.lock().observed.epoch(&append.lease.run),
-            Some(Bug::LosesARecord) if append.seq == 4 => return Ok(()),
+            Some(Bug::LosesARecord) if append.seq == 4 => {
+                self.process.world.observe(|seen| seen.acknowledged(&append));
+                return Ok(());
+            }
             Some(Bug::AcknowledgesBeforeItStores) => {
                 self.store_later(append);
                 return Ok(());

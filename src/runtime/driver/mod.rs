@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::clock::{Busy, Clock};
-use super::event::{events, question};
+use super::event::{ends, events, question};
 use super::execution::{Error, Trouble};
 use super::face::{Command, Ended, Face, Standpoint, Waiting};
 use super::ports::{TooLate, Wanted, Wish, Wished};
@@ -128,6 +128,11 @@ impl Driver {
             unheard: false,
             permit,
         }
+    }
+
+    /// The claim under which the run is driven.
+    pub(super) const fn epoch(&self) -> u64 {
+        self.lease.epoch
     }
 
     /// Gives the lease back when the driver has stopped.
@@ -457,6 +462,11 @@ impl Driver {
             {
                 self.flight.give_up(*call);
             }
+        }
+        if steps.iter().any(ends) && self.equipment.world.gives_up() {
+            // Whatever is still under way, nobody wants it any more. A gate before a nested call may be, whose parent
+            // has timed out.
+            self.flight.abort();
         }
         let last = steps.len().saturating_sub(1);
         for (index, step) in steps.iter().enumerate() {

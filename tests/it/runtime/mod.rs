@@ -9,6 +9,7 @@ mod ports;
 mod races;
 mod recovery;
 mod spans;
+mod strays;
 mod surfaces;
 
 use std::collections::VecDeque;
