@@ -36,7 +36,7 @@ faults! {
     /// The power goes while a record is written: a part of its line stays.
     TornLine = "torn_line", one in 40,
     /// The power goes while several records are written: some stay whole.
-    TornBatch = "torn_batch", one in 4,
+    TornBatch = "torn_batch", one in 2,
     /// Stored, and reported as a failure.
     LostAcknowledgement = "lost_acknowledgement", one in 40,
     /// Stored, and nothing is reported until the faults stop.
@@ -60,7 +60,7 @@ faults! {
     /// What a model answers is larger than the limits allow.
     ModelFloods = "model_floods", one in 20,
     /// There is no route to the tools, or they cannot be used together.
-    NoRoute = "no_route", one in 6,
+    NoRoute = "no_route", one in 12,
     /// A tool was not reached: a proof that nothing happened.
     ToolAway = "tool_away", one in 5,
     /// A tool fails on the way.
@@ -82,11 +82,11 @@ faults! {
     /// A gate does not answer until the faults stop.
     GateStalls = "gate_stalls", one in 12,
     /// A hook fails, or panics.
-    HookFails = "hook_fails", one in 25,
+    HookFails = "hook_fails", one in 40,
     /// A hook does not answer until the faults stop.
     HookStalls = "hook_stalls", one in 25,
     /// A plugin breaks its bound, or two values meet in one exclusive key.
-    PluginBreaks = "plugin_breaks", one in 25,
+    PluginBreaks = "plugin_breaks", one in 40,
     /// A person answers long after they were asked.
     PersonLate = "person_late", one in 4,
     /// A person does not answer until the faults stop.
@@ -96,9 +96,9 @@ faults! {
     /// A person answers a question that nobody asked.
     PersonAstray = "person_astray", one in 3,
     /// The caller cancels.
-    Cancel = "cancel", one in 2,
+    Cancel = "cancel", one in 6,
     /// The caller goes away, and with them the run.
-    Disconnect = "disconnect", one in 8,
+    Disconnect = "disconnect", one in 16,
     /// The reader takes the release and sends no receipt.
     NoReceipt = "no_receipt", one in 2,
     /// The reader sends the receipt twice.

@@ -216,7 +216,9 @@ impl Run {
     /// Something that the run asks of the world begins.
     fn begins(&self, process: u32, effect: &str) -> Result<(), String> {
         require(self.requested.contains(effect), || format!("{effect} began before its record was durable"))?;
-        let over = self.end.is_some() && self.is_driven_by(process);
+        // A driver that has not heard of the end yet may still begin what was asked for before.
+        let heard = self.end.as_ref().is_some_and(|end| self.acknowledged > end.seq);
+        let over = heard && self.is_driven_by(process);
         require(!over, || format!("{effect} began after the run had ended"))
     }
 }

@@ -20,7 +20,8 @@ pub(crate) async fn asked(host: &Host, run: &RunId, waiting: &Waiting) {
         return host.process.pass(3_000).await;
     }
     let late = world.goes_wrong(Fault::PersonLate, &at);
-    let wait_ms = if late { world.number("late_ms", &at, 4_000, 20_000) } else { world.number("thinks_ms", &at, 0, 900) };
+    let wait_ms =
+        if late { world.number("late_ms", &at, 4_000, 20_000) } else { world.number("thinks_ms", &at, 0, 900) };
     host.process.pass(wait_ms).await;
     host.process.act(format!("person {at}")).await;
     if world.goes_wrong(Fault::PersonAstray, &at) {

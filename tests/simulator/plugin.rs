@@ -1,7 +1,9 @@
 //! A plugin of the simulated world: hooks at every point, a state key and an action kind.
 
 use portcullis::composition::{PluginConfigError, PluginManifest, StateKey};
-use portcullis::runtime::plugins::{ActionQuestion, Contributions, HookAbout, HookAnswer, HookFailure, HookQuestion, Plugin};
+use portcullis::runtime::plugins::{
+    ActionQuestion, Contributions, HookAbout, HookAnswer, HookFailure, HookQuestion, Plugin,
+};
 use portcullis::vocabulary::bound::{Allowance, Bound};
 use portcullis::vocabulary::environment::{HookPoint, MergePolicy, StateScope};
 use portcullis::vocabulary::ids::RunId;

@@ -132,7 +132,9 @@ impl Tools for Ports {
     async fn invoke(&self, invocation: Invocation) -> Result<ToolOutput, ToolError> {
         if self.0.world.bug == Some(Bug::DetachesItsWork) {
             let ports = self.clone();
-            return tokio::spawn(async move { ports.enter(&invocation).await }).await.unwrap();
+            let detached = tokio::spawn(async move { ports.enter(&invocation).await });
+            let message = "it panicked".to_owned();
+            return detached.await.unwrap_or(Err(ToolError::Execution { message }));
         }
         let first = self.enter(&invocation).await;
         if self.0.world.bug == Some(Bug::RetriesByItself) && matches!(first, Err(ToolError::Execution { .. })) {
@@ -213,8 +215,12 @@ impl Ports {
         let content = format!("{PRIVATE} result of {at}");
         if tool == "look" || tool == "probe" {
             let arguments = invocation.arguments().to_text();
-            let fact = format!("seen by {tool}: {arguments}").replace(PRIVATE, "");
-            return Ok(ToolOutput::facts(content, [Statement::new(fact)]));
+            let fact = match self.0.world.choose("finds", at, &[3, 1, 1]) {
+                0 => Some(format!("seen by {tool}: {arguments}")),
+                1 => Some("the same as ever".to_owned()),
+                _ => None,
+            };
+            return Ok(ToolOutput::facts(content, fact.map(Statement::new)));
         }
         Ok(ToolOutput::text(content))
     }

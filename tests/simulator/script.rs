@@ -9,7 +9,8 @@ use crate::observed::PRIVATE;
 use crate::world::World;
 
 /// The tools that it may call, and one that does not exist.
-const TOOLS: [&str; 10] = ["look", "pay", "put", "job", "order", "mail", "wipe", "delegate", "probe", "nothing_like_it"];
+const TOOLS: [&str; 10] =
+    ["look", "pay", "put", "job", "order", "mail", "wipe", "delegate", "probe", "nothing_like_it"];
 
 /// The model's answer to one attempt.
 pub(crate) fn answer(world: &World, call: &ModelCall) -> ModelAnswer {
@@ -82,7 +83,8 @@ fn draft(world: &World, place: &str, facts: &[(String, String)]) -> Content {
         7 => {
             let quotes = first.map(|(id, _)| (id.clone(), format!("{PRIVATE} that it never said")));
             let quotes: std::collections::BTreeMap<_, _> = quotes.into_iter().collect();
-            serde_json::json!({"conclusion": {"statement": conclusion}, "citations": cited, "quotes": quotes}).to_string()
+            serde_json::json!({"conclusion": {"statement": conclusion}, "citations": cited, "quotes": quotes})
+                .to_string()
         }
         _ => {
             let draft = serde_json::json!({"conclusion": {"statement": conclusion}, "citations": cited,

@@ -32,7 +32,7 @@ pub(crate) fn spec(world: &World, run: &str) -> Spec {
     spec.retry.retries_max = [1, 0, 3][pick("retries", &[2, 1, 1])];
     spec.retry.base_ms = [50, 2_000][pick("backoff", &[3, 1])];
     spec.retry.overloaded_base_ms = spec.retry.base_ms;
-    spec.collection.saturation_after = [Some(2), Some(1), None][pick("saturation", &[2, 1, 1])];
+    spec.collection.saturation_after = [Some(2), Some(1), None][pick("saturation", &[2, 2, 1])];
     spec.collection.assessment = [Assessment::Off, Assessment::Required][pick("assessment", &[3, 1])];
     spec.collection.violation_limit = [3, 1][pick("violations", &[2, 1])];
     spec.draft.repairs = [1, 0, 2][pick("draft_repairs", &[2, 2, 1])];

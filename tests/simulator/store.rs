@@ -51,7 +51,7 @@ impl<M: Store> SimulatedStore<M> {
     /// Before records reach the medium. `true` when the power goes while they are written.
     async fn before(&self, place: &str) -> Result<bool, StoreError> {
         self.process.act(format!("append {place}")).await;
-        let place = format!("{place} by p{}", self.process.number);
+        let place = format!("{place} by p{} {}", self.process.number, self.process.world.lock().action());
         if self.goes_wrong(Fault::SlowDisk, &place) {
             let wait_ms = self.process.world.number("slow_ms", &place, 1, 3_000);
             self.process.pass(wait_ms).await;
@@ -64,7 +64,7 @@ impl<M: Store> SimulatedStore<M> {
 
     /// After records have reached the medium, on the way back.
     async fn after(&self, place: &str) -> Result<(), StoreError> {
-        let named = format!("{place} by p{}", self.process.number);
+        let named = format!("{place} by p{} {}", self.process.number, self.process.world.lock().action());
         if self.goes_wrong(Fault::LostAcknowledgement, &named) {
             return Err(self.away("the acknowledgement is lost"));
         }
@@ -133,7 +133,9 @@ impl<M: Store> SimulatedStore<M> {
         }
         let held = append.clone();
         match self.process.world.bug {
-            Some(Bug::ForgetsFencing) => append.lease.epoch = self.process.world.lock().observed.epoch(&append.lease.run),
+            Some(Bug::ForgetsFencing) => {
+                append.lease.epoch = self.process.world.lock().observed.epoch(&append.lease.run)
+            }
             Some(Bug::LosesARecord) if append.seq == 4 => {
                 self.process.world.observe(|seen| seen.acknowledged(&append));
                 return Ok(());

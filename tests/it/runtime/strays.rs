@@ -27,9 +27,9 @@ fn on(clock: &VirtualClock, store: impl Store) -> Runtime {
     runtime(clock, store, model, Workshop::new(clock, 5)).build().unwrap()
 }
 
-/// A run that waits for a person.
+/// A run that waits for a person, as long as it takes.
 fn parked() -> Spec {
-    Spec { tools: vec![ToolSpec { confirm: true, ..ToolSpec::evidence("look") }], ..spec() }
+    Spec { tools: vec![ToolSpec { confirm: true, ..ToolSpec::evidence("look") }], deadline_ms: None, ..spec() }
 }
 
 async fn ticket(run: &RunHandle) -> Ticket {
