@@ -58,12 +58,12 @@ impl Decisions {
 
     /// Whether this goes wrong here. A world has about half of all kinds of faults, so that each has room.
     pub(crate) fn goes_wrong(&mut self, fault: Fault, at: impl Display) -> bool {
-        let has = self.draw(fault.word()) % 2 == 0;
+        let has = self.draw(fault.word()).is_multiple_of(2);
         if self.healed || !has {
             return false;
         }
         let name = format!("{} {at}", fault.word());
-        if self.draw(&name) % fault.odds() != 0 || self.plain.contains(&name) {
+        if !self.draw(&name).is_multiple_of(fault.odds()) || self.plain.contains(&name) {
             return false;
         }
         self.take(name);
