@@ -14,7 +14,7 @@
 //! | 2 | [`composition`] | plugins: manifest, bound, merge, state keys |
 //! | 2 | [`engine`] | the machines composed, the closed table, the invariants |
 //! | 3 | [`history`] | memory: records, their chain, replay |
-//! | 3 | `testkit` | for suites: the table by another hand, audits, the explorer (feature `testkit`) |
+//! | 3 | `testkit` | for suites: the table by another hand, audits, the explorer (feature `explorer`); invariants, strategies (feature `testkit`) |
 //! | 4 | `runtime` | the asynchronous edge: ports, plugins, driver, timers, recovery (feature `runtime`) |
 //! | 5 | `plugins` | plugins that are ready to be registered |
 //! | 5 | `adapters` | the world: stores, scenarios, recorded transcripts |
@@ -35,7 +35,7 @@ pub mod engine;
 
 pub mod history;
 
-#[cfg(feature = "testkit")]
+#[cfg(feature = "explorer")]
 pub mod testkit;
 
 #[cfg(feature = "runtime")]

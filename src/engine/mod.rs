@@ -12,7 +12,7 @@ mod drafts;
 mod ending;
 mod form;
 mod hooks;
-#[cfg(feature = "testkit")]
+#[cfg(feature = "explorer")]
 mod identity;
 pub mod invariants;
 mod outbox;

@@ -273,7 +273,7 @@ impl NestedCalls {
     }
 
     /// Everything that a rule reads of them.
-    #[cfg(feature = "testkit")]
+    #[cfg(feature = "explorer")]
     pub(crate) fn identity(&self) -> impl Serialize {
         let open = |asker: &Asker| -> Vec<(u32, State, Option<Digest>)> {
             let shown = |(index, nested): (&u32, &Nested)| {

@@ -151,7 +151,7 @@ impl Shared {
     }
 
     /// What decides about every later command: two states that share it are alike.
-    #[cfg(feature = "testkit")]
+    #[cfg(feature = "explorer")]
     pub(crate) fn identity(&self) -> Identity {
         let committed = self.committed.iter().map(|((scope, key), value)| (*scope, key.clone(), value.clone()));
         let staged = self.staged.iter().map(|((scope, key), slot)| (*scope, key.clone(), slot.clone()));
@@ -182,7 +182,7 @@ pub struct SharedView {
 }
 
 /// Everything in it.
-#[cfg(feature = "testkit")]
+#[cfg(feature = "explorer")]
 #[derive(Debug, Serialize)]
 pub(crate) struct Identity {
     committed: Vec<(StateScope, String, Json)>,

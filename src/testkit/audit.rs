@@ -8,8 +8,9 @@ mod calls;
 mod ending;
 mod nested;
 mod sharing;
-mod wire;
+pub(super) mod wire;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use calls::Calls;
@@ -89,23 +90,41 @@ pub fn audit<'a>(lines: impl IntoIterator<Item = &'a str>) -> Result<Audit, Brea
     Ok(audit)
 }
 
-/// One record, taken apart.
+/// The first breach of every rule that these lines break, in the order of the records.
+#[must_use]
+pub fn breaches<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<Breach> {
+    let (mut audit, mut found) = (Audit::default(), Vec::<Breach>::new());
+    for line in lines {
+        let breaches = audit.all(line);
+        let unreadable = breaches.iter().any(|breach| breach.rule == Rule::Unreadable);
+        for breach in breaches {
+            if !found.iter().any(|earlier| earlier.rule == breach.rule) {
+                found.push(breach);
+            }
+        }
+        if unreadable {
+            break;
+        }
+    }
+    found
+}
+
+/// One record, taken apart, and what was found in it.
 struct Record<'a> {
     seq: u64,
     input: &'a Json,
     signals: &'a [Json],
     state: &'a Json,
     effects: &'a [Json],
+    found: RefCell<Vec<Breach>>,
 }
 
 impl Record<'_> {
-    fn breach(&self, rule: Rule, reason: impl Into<String>) -> Breach {
-        Breach { rule, seq: self.seq, reason: reason.into() }
-    }
-
-    /// Breaks `rule`, unless it holds.
-    fn require(&self, holds: bool, rule: Rule, reason: &str) -> Result<(), Breach> {
-        if holds { Ok(()) } else { Err(self.breach(rule, reason)) }
+    /// Notes a breach of `rule`, unless it holds.
+    fn require(&self, holds: bool, rule: Rule, reason: &str) {
+        if !holds {
+            self.found.borrow_mut().push(Breach { rule, seq: self.seq, reason: reason.to_owned() });
+        }
     }
 
     /// The type of the input.
@@ -123,8 +142,18 @@ impl Audit {
     /// Takes the next line, with or without its line end.
     ///
     /// # Errors
-    /// The rule that it breaks.
+    /// The first rule that it breaks.
     pub fn take(&mut self, line: &str) -> Result<(), Breach> {
+        self.all(line).into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Takes the next line: every rule that it breaks. One that is unreadable breaks nothing else, and ends the
+    /// audit.
+    fn all(&mut self, line: &str) -> Vec<Breach> {
+        self.read(line).unwrap_or_else(|unreadable| vec![unreadable])
+    }
+
+    fn read(&mut self, line: &str) -> Result<Vec<Breach>, Breach> {
         let unreadable = |reason: String| Breach { rule: Rule::Unreadable, seq: self.records, reason };
         let json = Json::parse(line.trim_end()).map_err(|error| unreadable(error.to_string()))?;
         let part = |name| member(&json, name).ok_or_else(|| unreadable(format!("no {name}")));
@@ -134,15 +163,17 @@ impl Audit {
             signals: list(&json, "signals"),
             state: part("state")?,
             effects: list(&json, "effects"),
+            found: RefCell::default(),
         };
         let at_ms = integer(&json, "at_ms").unwrap_or(0);
         let in_order = record.seq == self.records && at_ms >= self.at_ms;
-        record.require(in_order, Rule::OutOfOrder, "a gap, or time runs backwards")?;
+        record.require(in_order, Rule::OutOfOrder, "a gap, or time runs backwards");
         (self.records, self.at_ms) = (record.seq.saturating_add(1), at_ms);
         if self.spec.is_none() {
             self.spec = member(record.input, "spec").cloned();
         }
-        self.check(&record)
+        self.check(&record);
+        Ok(record.found.into_inner())
     }
 
     /// How many records were taken.
@@ -157,16 +188,16 @@ impl Audit {
         self.end.is_some()
     }
 
-    fn check(&mut self, record: &Record<'_>) -> Result<(), Breach> {
+    fn check(&mut self, record: &Record<'_>) {
         for signal in record.signals {
             self.signals.insert(word(signal, "type").to_owned());
-            self.count_facts(record, signal)?;
-            self.calls.signal(record, signal)?;
+            self.count_facts(record, signal);
+            self.calls.signal(record, signal);
         }
-        self.calls.effects(record)?;
-        self.nested.record(record)?;
-        self.check_limits(record)?;
-        sharing::check(record)?;
+        self.calls.effects(record);
+        self.nested.record(record);
+        self.check_limits(record);
+        sharing::check(record);
         match &self.end {
             Some(end) => end.stays(record),
             None => self.check_end(record),
@@ -174,52 +205,50 @@ impl Audit {
     }
 
     /// Facts are numbered without a gap.
-    fn count_facts(&mut self, record: &Record<'_>, signal: &Json) -> Result<(), Breach> {
+    fn count_facts(&mut self, record: &Record<'_>, signal: &Json) {
         let count = integer(signal, "count").unwrap_or(0);
         match word(signal, "type") {
             "facts_observed" => {}
             "facts_imported" => {
-                record.require(self.facts == 0, Rule::ClosedTable, "facts are imported after others")?;
+                record.require(self.facts == 0, Rule::ClosedTable, "facts are imported after others");
                 self.facts = count;
-                return Ok(());
+                return;
             }
-            _ => return Ok(()),
+            _ => return,
         }
         let first = format!("f{}", self.facts.saturating_add(1));
-        record.require(word(signal, "first") == first, Rule::ClosedTable, "facts are not numbered in order")?;
+        record.require(word(signal, "first") == first, Rule::ClosedTable, "facts are not numbered in order");
         self.facts = self.facts.saturating_add(count);
-        Ok(())
     }
 
-    fn check_limits(&self, record: &Record<'_>) -> Result<(), Breach> {
+    fn check_limits(&self, record: &Record<'_>) {
         let ledger = member(record.state, "ledger").unwrap_or(&Json::Null);
         let budgets = self.spec.as_ref().and_then(|spec| member(spec, "budgets")).unwrap_or(&Json::Null);
         let within = |spent: Option<u64>, limit: Option<u64>| spent.unwrap_or(0) <= limit.unwrap_or(u64::MAX);
         for name in ["model_calls", "tool_calls"] {
             let holds = within(integer(ledger, name), integer(budgets, name));
-            record.require(holds, Rule::WithinLimits, name)?;
+            record.require(holds, Rule::WithinLimits, name);
         }
         let by_tool = member(ledger, "tool_calls_by_tool").and_then(Json::as_object);
         let limits = member(budgets, "tool_calls_by_tool").unwrap_or(&Json::Null);
         for name in by_tool.into_iter().flat_map(|tools| tools.keys()) {
             let spent = member(ledger, "tool_calls_by_tool").and_then(|tools| integer(tools, name));
-            record.require(within(spent, integer(limits, name)), Rule::WithinLimits, name)?;
+            record.require(within(spent, integer(limits, name)), Rule::WithinLimits, name);
         }
-        Ok(())
     }
 
     /// A run that goes on publishes nothing; one that ends here does so lawfully.
-    fn check_end(&mut self, record: &Record<'_>) -> Result<(), Breach> {
+    fn check_end(&mut self, record: &Record<'_>) {
         let ends = record.signals.iter().filter(|signal| word(signal, "type") == "run_ended").count();
         let shown = member(record.state, "ending");
-        record.require(ends == usize::from(shown.is_some()), Rule::OneTerminal, "an ending without its signal")?;
+        record.require(ends == usize::from(shown.is_some()), Rule::OneTerminal, "an ending without its signal");
         let Some(ending) = shown else {
             let silent = record.effects_of("publish").next().is_none();
-            return record.require(silent, Rule::OneRelease, "a release before the end");
+            record.require(silent, Rule::OneRelease, "a release before the end");
+            return;
         };
-        self.calls.all_closed(record)?;
+        self.calls.all_closed(record);
         let judged = self.spec.as_ref().and_then(|spec| member(spec, "release")).map_or("", |spec| word(spec, "judge"));
-        self.end = Some(End::check(record, ending, self.facts, &self.signals, judged == "off")?);
-        Ok(())
+        self.end = Some(End::check(record, ending, self.facts, &self.signals, judged == "off"));
     }
 }

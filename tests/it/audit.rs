@@ -7,7 +7,7 @@ use portcullis::vocabulary::tool::ToolOutput;
 use crate::play::{Play, act, call, cancel, conclusion, environment, fact, look, spec};
 
 /// One round of two calls, a fact, a judged success, a receipt.
-fn success() -> String {
+pub(crate) fn success() -> String {
     let mut play = Play::resolved(spec(), environment(vec![look(), act()]));
     play.asks(&[("look", "{}"), ("act", "{}")]);
     play.dispatch();
@@ -20,7 +20,7 @@ fn success() -> String {
     play.lines
 }
 
-fn fallback() -> String {
+pub(crate) fn fallback() -> String {
     let mut play = Play::resolved(spec(), environment(vec![look()]));
     play.looks(1, "so");
     play.says(r#"{"conclusion":null,"citations":[]}"#);
@@ -29,7 +29,7 @@ fn fallback() -> String {
 }
 
 /// A call that was executing when the run was taken over.
-fn interrupted() -> String {
+pub(crate) fn interrupted() -> String {
     let mut play = Play::resolved(spec(), environment(vec![act()]));
     play.asks(&[("act", "{}")]);
     play.dispatch();
@@ -40,7 +40,7 @@ fn interrupted() -> String {
 
 /// Changes the first `truth` at or after the record with that place.
 #[track_caller]
-fn lie(history: &str, seq: u64, truth: &str, lie: &str) -> String {
+pub(crate) fn lie(history: &str, seq: u64, truth: &str, lie: &str) -> String {
     let mark = format!("\"seq\":{seq},");
     let from = history.find(&mark).unwrap();
     let at = from + history[from..].find(truth).unwrap_or_else(|| panic!("no {truth} from record {seq} on"));
@@ -54,12 +54,12 @@ fn breaks(rule: Rule, history: &str) {
 }
 
 /// The line of that record.
-fn line(history: &str, seq: usize) -> String {
+pub(crate) fn line(history: &str, seq: usize) -> String {
     format!("{}\n", history.lines().nth(seq).unwrap())
 }
 
 /// The history with more lines, renumbered so that nothing but what they say is wrong.
-fn and(history: &str, lines: &str) -> String {
+pub(crate) fn and(history: &str, lines: &str) -> String {
     let all = history.lines().chain(lines.lines());
     let renumbered = all.zip(0..).map(|(line, seq): (&str, u64)| {
         let (before, rest) = line.split_once("\"seq\":").unwrap();

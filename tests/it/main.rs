@@ -64,6 +64,8 @@ mod stage;
 mod store_commands;
 #[cfg(all(feature = "runtime", feature = "testkit"))]
 mod stores;
+#[cfg(feature = "testkit")]
+mod testkit;
 #[cfg(feature = "cli")]
 mod transcript_reader;
 #[cfg(feature = "cli")]

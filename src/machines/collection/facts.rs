@@ -71,7 +71,7 @@ impl Facts {
     }
 
     /// What was said before: statements and keys, by tool. A fact is new when it is not among them.
-    #[cfg(feature = "testkit")]
+    #[cfg(feature = "explorer")]
     pub(crate) const fn known(&self) -> &BTreeSet<Digest> {
         &self.known
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::wire::{integer, list, member, word};
-use super::{Breach, Record, Rule};
+use super::{Record, Rule};
 use crate::testkit::reference;
 use crate::vocabulary::json::Json;
 
@@ -33,29 +33,31 @@ impl End {
         facts: u64,
         signals: &BTreeSet<String>,
         unjudged: bool,
-    ) -> Result<Self, Breach> {
-        reference::is_legal(ending).map_err(|illegal| record.breach(Rule::ClosedTable, illegal.to_string()))?;
-        record.require(integer(ending, "facts") == Some(facts), Rule::ClosedTable, "another number of facts")?;
-        cause(record, integer(ending, "row").unwrap_or(0), signals)?;
+    ) -> Self {
+        if let Err(illegal) = reference::is_legal(ending) {
+            record.require(false, Rule::ClosedTable, &illegal.to_string());
+        }
+        record.require(integer(ending, "facts") == Some(facts), Rule::ClosedTable, "another number of facts");
+        cause(record, integer(ending, "row").unwrap_or(0), signals);
         let mut offers = record.effects_of("publish");
-        let (Some(offer), None) = (offers.next(), offers.next()) else {
-            return Err(record.breach(Rule::OneRelease, "a run that ends offers its release once"));
-        };
+        let (offer, second) = (offers.next().unwrap_or(&Json::Null), offers.next());
+        let once = *offer != Json::Null && second.is_none();
+        record.require(once, Rule::OneRelease, "a run that ends offers its release once");
         let release = member(offer, "release").unwrap_or(&Json::Null);
         for name in ["outcome", "fallback_type", "failure_code"] {
-            record.require(word(release, name) == word(ending, name), Rule::OneRelease, name)?;
+            record.require(word(release, name) == word(ending, name), Rule::OneRelease, name);
         }
-        founded(record, release, facts, unjudged)?;
-        Ok(Self { ending: ending.clone(), release: release.clone(), key: word(offer, "key").to_owned() })
+        founded(record, release, facts, unjudged);
+        Self { ending: ending.clone(), release: release.clone(), key: word(offer, "key").to_owned() }
     }
 
     /// A later record: one of three inputs, the same ending, the same release.
-    pub(super) fn stays(&self, record: &Record<'_>) -> Result<(), Breach> {
+    pub(super) fn stays(&self, record: &Record<'_>) {
         let allowed = ["release_delivered", "run_recovered", "tail_repaired"].contains(&record.input_type());
         let silent = record.signals.is_empty();
-        record.require(allowed && silent, Rule::OneTerminal, "something happened after the end")?;
+        record.require(allowed && silent, Rule::OneTerminal, "something happened after the end");
         let same = member(record.state, "ending") == Some(&self.ending);
-        record.require(same, Rule::OneTerminal, "the ending changed")?;
+        record.require(same, Rule::OneTerminal, "the ending changed");
         let is_offer = |effect: &Json| {
             word(effect, "type") == "publish"
                 && member(effect, "release") == Some(&self.release)
@@ -63,12 +65,12 @@ impl End {
         };
         let told = |effect: &Json| word(effect, "type") == "call_hook" && word(effect, "point") == "run_end";
         let same = record.effects.iter().all(|effect| is_offer(effect) || told(effect));
-        record.require(same, Rule::OneRelease, "another effect than the same offer")
+        record.require(same, Rule::OneRelease, "another effect than the same offer");
     }
 }
 
 /// The row follows from what the signals and the input say happened.
-fn cause(record: &Record<'_>, row: u64, signals: &BTreeSet<String>) -> Result<(), Breach> {
+fn cause(record: &Record<'_>, row: u64, signals: &BTreeSet<String>) {
     let own = |name: &str| record.signals.iter().any(|signal| word(signal, "type") == name);
     let ever = |name: &str| signals.contains(name);
     let input = record.input_type();
@@ -89,18 +91,17 @@ fn cause(record: &Record<'_>, row: u64, signals: &BTreeSet<String>) -> Result<()
         20 => own("gate_blocked") && ever("semantics_held"),
         _ => false,
     };
-    record.require(holds, Rule::ClosedTable, "the row does not follow from the signals")?;
+    record.require(holds, Rule::ClosedTable, "the row does not follow from the signals");
     // A fault of a draft or its evidence chooses nothing when it was to be repaired and the repair failed.
     let repaired = own("repair_failed") || own("execution_failed");
     for (name, rows) in CHOOSING {
         let chosen = rows.contains(&row) || !own(name) || repaired;
-        record.require(chosen, Rule::ClosedTable, name)?;
+        record.require(chosen, Rule::ClosedTable, name);
     }
-    Ok(())
 }
 
 /// A success stands on observed facts and on both guards, a fallback on every observed fact.
-fn founded(record: &Record<'_>, release: &Json, facts: u64, unjudged: bool) -> Result<(), Breach> {
+fn founded(record: &Record<'_>, release: &Json, facts: u64, unjudged: bool) {
     match word(release, "outcome") {
         "success" => {
             let citations = list(release, "citations");
@@ -109,14 +110,14 @@ fn founded(record: &Record<'_>, release: &Json, facts: u64, unjudged: bool) -> R
                 number.is_some_and(|number| (1..=facts).contains(&number))
             };
             let cited = !citations.is_empty() && citations.iter().all(observed);
-            record.require(cited, Rule::ProvenSuccess, "a citation of nothing observed, or none")?;
+            record.require(cited, Rule::ProvenSuccess, "a citation of nothing observed, or none");
             let judged = member(release, "judged").and_then(Json::as_bool) == Some(true);
-            record.require(judged || unjudged, Rule::ProvenSuccess, "nobody judged it")
+            record.require(judged || unjudged, Rule::ProvenSuccess, "nobody judged it");
         }
         "fallback" => {
             let given = list(release, "facts").len() as u64;
-            record.require(given > 0 && given == facts, Rule::FoundedFallback, "not every observed fact, or none")
+            record.require(given > 0 && given == facts, Rule::FoundedFallback, "not every observed fact, or none");
         }
-        _ => Ok(()),
+        _ => {}
     }
 }

@@ -1,0 +1,7 @@
+//! The test kit itself: what it accepts, and that every check of it bites.
+
+mod forged;
+mod invariants;
+mod seeded;
+mod sound;
+mod strategies;
