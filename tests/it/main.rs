@@ -25,6 +25,8 @@ mod closed_table;
 #[cfg(feature = "cli")]
 mod command_line;
 mod composition;
+#[cfg(all(feature = "runtime", feature = "testkit"))]
+mod conformance;
 #[cfg(feature = "testkit")]
 mod coverage;
 mod damage;

@@ -5,7 +5,8 @@ use std::io::{BufRead, Cursor, Read};
 use std::sync::{Arc, Mutex};
 
 use portcullis::adapters::stores::memory::MemoryStore;
-use portcullis::runtime::conformance::{self, Rule};
+use portcullis::runtime::conformance;
+use portcullis::runtime::conformance::store::Rule;
 use portcullis::runtime::store::{
     Append, Beginning, Claim, Filter, Lease, Listed, Owner, Posted, RequestId, Standing, Store, StoreError, Stored,
     whole_lines,
@@ -14,7 +15,7 @@ use portcullis::vocabulary::digest::Digest;
 use portcullis::vocabulary::ids::RunId;
 
 fn wait<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future)
 }
 
 #[test]
@@ -39,7 +40,8 @@ fn a_store_that_breaks_a_rule_is_told_which() {
     for rule in Rule::ALL {
         let (store, shared) = (MemoryStore::new(), Arc::new(Mutex::new(Shared::default())));
         let open = async || {
-            let broken = Broken { inner: store.session(), rule: *rule, shared: Arc::clone(&shared) };
+            let (inner, unsaid) = (store.session(), Mutex::default());
+            let broken = Broken { inner, rule: *rule, shared: Arc::clone(&shared), unsaid };
             Ok(Arc::new(broken) as Arc<dyn Store>)
         };
         let breaches = wait(conformance::store(open)).unwrap_err();
@@ -60,6 +62,8 @@ struct Broken {
     inner: MemoryStore,
     rule: Rule,
     shared: Arc<Mutex<Shared>>,
+    /// Acknowledged, and written with the next one only.
+    unsaid: Mutex<Option<Append>>,
 }
 
 impl Broken {
@@ -103,6 +107,13 @@ impl Store for Broken {
 
     fn append(&self, mut append: Append) -> Stored<'_, ()> {
         Box::pin(async move {
+            if self.breaks(Rule::Acknowledged) {
+                let earlier = self.unsaid.lock().unwrap().replace(append);
+                return match earlier {
+                    Some(earlier) => self.inner.append(earlier).await,
+                    None => Ok(()),
+                };
+            }
             let found = self.inner.find(&append.lease.run).await?;
             let records = found.as_ref().map_or(0, |found| found.records);
             if self.breaks(Rule::Malformed) && append.records == 0 && append.lines.is_empty() {

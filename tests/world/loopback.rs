@@ -110,7 +110,7 @@ impl Loopback {
     }
 }
 
-async fn receive(stream: &mut BufReader<TcpStream>) -> Option<Received> {
+pub(crate) async fn receive(stream: &mut BufReader<TcpStream>) -> Option<Received> {
     let mut line = String::new();
     stream.read_line(&mut line).await.ok().filter(|bytes| *bytes > 0)?;
     let line = line.trim_end().trim_end_matches(" HTTP/1.1").to_owned();
@@ -128,7 +128,7 @@ async fn receive(stream: &mut BufReader<TcpStream>) -> Option<Received> {
 }
 
 /// Sends the pieces. A pause ends at once when the other side hangs up.
-async fn send(stream: &mut TcpStream, pieces: Vec<Piece>) -> std::io::Result<()> {
+pub(crate) async fn send(stream: &mut TcpStream, pieces: Vec<Piece>) -> std::io::Result<()> {
     for piece in pieces {
         match piece {
             Piece::Bytes(bytes) => stream.write_all(&bytes).await?,

@@ -1,145 +1,67 @@
-//! What every store must do, as checks that name the rule that is broken (SPEC 11, 13).
+//! What an embedder's own parts must do, as checks that name the rule that is broken (SPEC 6, 7, 11, 13).
 //!
-//! [`store`] takes what opens one more session on the same data. A session must die when its last handle is
-//! dropped. Runs are named anew each time, so the data may hold others, but nobody else should drive runs in it
-//! meanwhile.
+//! Each suite is an async function that takes what opens your part, and gives back every rule that it breaks, with
+//! what happened. A suite ends in bounded time, whatever the part does. Ports are opened against an [`Upstream`]
+//! that the suite scripts; you connect it to your port, in the process or over a loopback connection.
 //!
-//! | module | what |
-//! |---|---|
-//! | `ground` | sessions, runs and records to check with |
-//! | `histories` | what is appended, and what is read back |
-//! | `claims` | who may append |
-//! | `lists` | what is known without reading |
-//! | `requests` | what is left for whoever drives a run |
+//! | suite | checks | against |
+//! |---|---|---|
+//! | [`store`](store()) | a [`Store`](super::store::Store) | several sessions on the same data |
+//! | [`model`](model()) | a [`Model`](super::ports::Model) | an upstream that answers, fails, breaks off, stalls |
+//! | [`tools`](tools()) | [`Tools`](super::ports::Tools) | the same, and one that is away |
+//! | [`judge`](judge()) | a [`Judge`](super::ports::Judge) | the same |
+//! | [`host`](host()) | the edge that shows a release to its reader | scripted runs of every kind |
 
-mod claims;
-mod ground;
-mod histories;
-mod lists;
-mod requests;
+mod bounded;
+pub mod host;
+pub mod judge;
+pub mod model;
+pub mod store;
+pub mod tools;
+mod upstream;
 
-use std::sync::Arc;
+pub use host::host;
+pub use judge::judge;
+pub use model::model;
+pub use store::store;
+pub use tools::tools;
+pub use upstream::{Turn, Upstream};
 
-use self::ground::{Checked, Ground, Wrong};
-use super::store::{Store, StoreError};
-use crate::vocabulary::wire::words;
+use std::fmt::{Debug, Display};
 
-words! {
-    /// A rule that a store must keep.
-    pub enum Rule {
-        /// What was acknowledged is read back byte by byte and in order, by other sessions too.
-        ExactBytes = "exact_bytes",
-        /// Long records are as good as short ones: one of a mebibyte, and one of a single byte.
-        AnyLength = "any_length",
-        /// Histories that grow at the same time do not mix.
-        Interleaved = "interleaved",
-        /// What is no whole line, or nothing, is refused and leaves no trace.
-        Malformed = "malformed",
-        /// The same records at the same place again are the old receipt, and are stored once.
-        Repeated = "repeated",
-        /// Of records that are there in part, the rest is stored.
-        Overlapping = "overlapping",
-        /// Other records in a place that is taken are a conflict there, and leave no trace.
-        Conflict = "conflict",
-        /// Records behind the end, with some missing, are a gap and leave no trace.
-        Gap = "gap",
-        /// A run is begun once.
-        CreatedOnce = "created_once",
-        /// The same beginning again, under the claim that it made, is the same lease.
-        CreatedAgain = "created_again",
-        /// When several begin one run at the same time, one does.
-        CreateRace = "create_race",
-        /// Origins are kept as they are.
-        Origin = "origin",
-        /// A run that does not exist is unknown to every call.
-        Unknown = "unknown",
-        /// Each claim has a larger epoch than the one before.
-        EpochsGrow = "epochs_grow",
-        /// An earlier claim's appends are refused, repetitions too.
-        Fenced = "fenced",
-        /// A run that a living session drives is claimed by take-over only, by that session too.
-        Owned = "owned",
-        /// A dead session's run is free.
-        DeadOwner = "dead_owner",
-        /// A run that was given back is free; giving back an old lease does nothing.
-        Released = "released",
-        /// When several claim a free run at the same time, one gets it.
-        ClaimRace = "claim_race",
-        /// When several take a run over at the same time, each epoch is given once and the largest one appends.
-        TakeOverRace = "take_over_race",
-        /// What is listed of a run is what was last stored of it.
-        Listed = "listed",
-        /// Runs are listed in the order in which they were created.
-        ListedInOrder = "listed_in_order",
-        /// Lost runs are those that need a driver and have none.
-        Lost = "lost",
-        /// Due runs are those that await, without a driver, and whose timer has come.
-        Due = "due",
-        /// Requests reach the session that drives the run, oldest first, and no other.
-        RequestsReachTheDriver = "requests_reach_the_driver",
-        /// An answered request is no longer posted, its first answer stays, and is fetched once.
-        AnsweredOnce = "answered_once",
-    }
-}
+use bounded::{PATIENCE, within};
 
-/// A rule that a store breaks.
+/// A rule that is broken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{rule}: {reason}")]
-pub struct Breach {
+pub struct Breach<R: Debug + Display> {
     /// The rule.
-    pub rule: Rule,
+    pub rule: R,
     /// What happened.
     pub reason: String,
 }
 
-/// Checks a store against every rule. `open` begins another session on the same data.
-///
-/// # Errors
-/// Every rule that is broken, with what happened.
-pub async fn store<F>(open: F) -> Result<(), Vec<Breach>>
+/// What a check finds.
+type Checked = Result<(), Wrong>;
+
+/// What went otherwise than the rule says.
+struct Wrong(String);
+
+/// Checks every rule by itself. What panics, or does not come back, breaks the rule that was being checked.
+async fn each<R>(rules: &[R], check: impl AsyncFn(R) -> Checked) -> Result<(), Vec<Breach<R>>>
 where
-    F: AsyncFn() -> Result<Arc<dyn Store>, StoreError>,
+    R: Copy + Debug + Display,
 {
-    let ground = Ground::new(open);
     let mut breaches = Vec::new();
-    for rule in Rule::ALL {
-        if let Err(Wrong(reason)) = check(&ground, *rule).await {
+    for rule in rules {
+        if let Err(Wrong(reason)) = bounded::checked(check(*rule)).await {
             breaches.push(Breach { rule: *rule, reason });
         }
     }
     if breaches.is_empty() { Ok(()) } else { Err(breaches) }
 }
 
-async fn check<F>(ground: &Ground<F>, rule: Rule) -> Checked
-where
-    F: AsyncFn() -> Result<Arc<dyn Store>, StoreError>,
-{
-    match rule {
-        Rule::ExactBytes => ground.exact_bytes().await,
-        Rule::AnyLength => ground.any_length().await,
-        Rule::Interleaved => ground.interleaved().await,
-        Rule::Malformed => ground.malformed().await,
-        Rule::Repeated => ground.repeated().await,
-        Rule::Overlapping => ground.overlapping().await,
-        Rule::Conflict => ground.conflict().await,
-        Rule::Gap => ground.gap().await,
-        Rule::CreatedOnce => ground.created_once().await,
-        Rule::CreatedAgain => ground.created_again().await,
-        Rule::CreateRace => ground.create_race().await,
-        Rule::Origin => ground.origin().await,
-        Rule::Unknown => ground.unknown().await,
-        Rule::EpochsGrow => ground.epochs_grow().await,
-        Rule::Fenced => ground.fenced().await,
-        Rule::Owned => ground.owned().await,
-        Rule::DeadOwner => ground.dead_owner().await,
-        Rule::Released => ground.released().await,
-        Rule::ClaimRace => ground.claim_race().await,
-        Rule::TakeOverRace => ground.take_over_race().await,
-        Rule::Listed => ground.listed().await,
-        Rule::ListedInOrder => ground.listed_in_order().await,
-        Rule::Lost => ground.lost().await,
-        Rule::Due => ground.due().await,
-        Rule::RequestsReachTheDriver => ground.requests_reach_the_driver().await,
-        Rule::AnsweredOnce => ground.answered_once().await,
-    }
+/// Checks that something is what it should be.
+fn same<T: PartialEq + Debug>(what: &str, found: T, expected: T) -> Checked {
+    if found == expected { Ok(()) } else { Err(Wrong(format!("{what}: {found:?} where {expected:?} was expected"))) }
 }

@@ -35,6 +35,8 @@ pub(crate) use model::AnyModel;
 pub(crate) use nested::{Line, Reply, Wanted, Wish, Wished};
 pub(crate) use tools::AnyTools;
 pub(crate) use toolset::typed;
+#[cfg(feature = "testkit")]
+pub(crate) use world::invocation;
 pub(crate) use world::{Ports, call_model, invoke_tool, judge_semantics};
 
 use world::cited;

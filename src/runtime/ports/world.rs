@@ -212,7 +212,7 @@ const fn unjudged(call: JudgeCallId, attempt: u32, draft: Digest, message: Strin
     Input::SemanticsFailed { call, attempt, draft, error: llm::Error::Provider { message } }
 }
 
-fn invocation(
+pub(crate) fn invocation(
     engine: &Engine,
     call: ToolCallId,
     attempt: u32,

@@ -12,6 +12,7 @@
 //! | `spent` | what a failed answer used |
 //! | `told` | what is told in text cannot speak for somebody else |
 //! | `errors` | statuses and error objects |
+//! | `conforming` | the suite that embedders' models must pass |
 //! | `hostile` | servers that mean ill |
 //! | `keys` | where keys go, and where they must not stand |
 //! | `judging` | a model as the judge |
@@ -19,6 +20,7 @@
 
 mod answers;
 pub(crate) mod asking;
+mod conforming;
 mod damaged;
 mod errors;
 mod hostile;
@@ -44,6 +46,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         spent::trials(),
         told::trials(),
         errors::trials(),
+        conforming::trials(),
         hostile::trials(),
         keys::trials(),
         judging::trials(),

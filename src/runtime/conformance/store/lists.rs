@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::ground::{Checked, Ground, Wrong, append, beginning, head, same};
+use super::super::{Checked, Wrong, same};
+use super::ground::{Ground, append, beginning, head};
 use crate::runtime::store::{Append, Claim, Filter, Lease, Owner, Standing, Store, StoreError};
 use crate::vocabulary::ids::RunId;
 use crate::vocabulary::outcome::ReleaseOutcome;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use super::ground::{Checked, Ground, Wrong, append, reads, refused, same};
+use super::super::{Checked, Wrong, same};
+use super::ground::{Ground, append, reads, refused};
 use crate::runtime::store::{Claim, Lease, Listed, Owner, Store, StoreError};
 
 /// Who drives a run, as the store says.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::ground::{Checked, Ground, Wrong, same};
+use super::super::{Checked, Wrong, same};
+use super::ground::Ground;
 use crate::runtime::store::{Claim, Posted, RequestId, Store, StoreError};
 use crate::vocabulary::ids::RunId;
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use super::ground::{Checked, Ground, append, beginning, reads, refused, same};
+use super::super::{Checked, same};
+use super::ground::{Ground, append, beginning, reads, refused};
 use crate::runtime::store::{Append, Claim, Lease, RequestId, Store, StoreError};
 
 impl<F> Ground<F>
@@ -22,6 +23,19 @@ where
         reads(&other, &lease.run, &stored).await?;
         drop(session);
         reads(&other, &lease.run, &stored).await
+    }
+
+    pub(super) async fn acknowledged(&self) -> Checked {
+        let (session, other) = (self.session().await?, self.session().await?);
+        let lease = self.begun(&session).await?;
+        session.append(append(&lease, 1, &["second"])).await?;
+        session.append(append(&lease, 2, &["third"])).await?;
+        drop(session);
+        reads(&other, &lease.run, &["first", "second", "third"]).await?;
+        let session = self.session().await?;
+        let lease = self.begun(&session).await?;
+        drop(session);
+        reads(&other, &lease.run, &["first"]).await
     }
 
     pub(super) async fn any_length(&self) -> Checked {

@@ -5,15 +5,10 @@ use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::super::{Checked, Wrong};
 use crate::runtime::store::{Append, Beginning, Lease, Standing, Store, StoreError};
 use crate::vocabulary::digest::Digest;
 use crate::vocabulary::ids::RunId;
-
-/// What a check finds.
-pub(super) type Checked = Result<(), Wrong>;
-
-/// What went otherwise than the rule says.
-pub(super) struct Wrong(pub(super) String);
 
 impl From<StoreError> for Wrong {
     fn from(error: StoreError) -> Self {
@@ -106,11 +101,6 @@ pub(super) async fn reads(session: &Arc<dyn Store>, run: &RunId, records: &[&str
     }
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).chars().take(200).collect::<String>();
     Err(Wrong(format!("read {:?} where {:?} was stored", text(&found), text(&expected))))
-}
-
-/// Checks that something is what it should be.
-pub(super) fn same<T: PartialEq + Debug>(what: &str, found: T, expected: T) -> Checked {
-    if found == expected { Ok(()) } else { Err(Wrong(format!("{what}: {found:?} where {expected:?} was expected"))) }
 }
 
 /// Checks that something is refused just like this.
