@@ -2,6 +2,7 @@
 
 mod forged;
 mod invariants;
+mod page;
 mod seeded;
 mod sound;
 mod strategies;
