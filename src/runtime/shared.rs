@@ -424,7 +424,7 @@ impl Shared {
         let mut seat = face.seat.lock().await;
         let world = self.equipment.world_of_a_run();
         let seated = Seated { engine, recorder, lease, started_ms, progress: None, world };
-        *seat = self.spawn(seated, First::Step(step), Vec::new(), &face, busy, permit);
+        *seat = self.spawn(seated, First::Step(Box::new(step)), Vec::new(), &face, busy, permit);
         drop(seat);
         Ok(handle)
     }

@@ -179,7 +179,7 @@ impl Driver {
             self.flight.moment(moment, self.wall(moment.at_ms));
         }
         match first {
-            First::Step(step) => self.committed(vec![step]),
+            First::Step(step) => self.committed(vec![*step]),
             First::Reports(inputs) => {
                 let now_ms = self.equipment.clock.now_ms();
                 let recovered = inputs.iter().any(|input| matches!(input, Input::RunRecovered { .. }));
@@ -561,7 +561,7 @@ impl Driver {
 /// How a driver begins.
 pub(super) enum First {
     /// The run was just created: this is its first step, durable already.
-    Step(Step),
+    Step(Box<Step>),
     /// The run was loaded, and this is to be reported first. Without a recovery it waits for a person or its
     /// reader, or has no more to do.
     Reports(Vec<Input>),
