@@ -95,12 +95,6 @@ impl Host {
             }
             Error::Execution(Trouble::Diverged { .. } | Trouble::PluginTwice(_) | Trouble::Unequipped(_))
             | Error::Resolution { .. } => world.breach(format_args!("{run}: {error}")),
-            Error::Execution(Trouble::UnknownRun(_)) => {
-                let known = world.lock().observed.has(run);
-                if known {
-                    world.breach(format_args!("{run}: {error}, though it is stored"));
-                }
-            }
             Error::Execution(_) | Error::Commit(_) => {}
         }
     }
@@ -144,7 +138,11 @@ impl Host {
             return Ok(std::future::pending().await);
         }
         world.note(format_args!("p{number} reaches {run}, takes over: {takes_over}"));
-        if takes_over { self.runtime.take_over(run).await } else { self.runtime.attach(run).await }
+        let reached = if takes_over { self.runtime.take_over(run).await } else { self.runtime.attach(run).await };
+        if let Err(error @ Error::Execution(Trouble::UnknownRun(_))) = &reached {
+            world.breach(format_args!("{run}: {error}, though it is stored"));
+        }
+        reached
     }
 
     /// Watches a run until it has ended, waits for a person, or its driver had to stop.
