@@ -32,6 +32,7 @@ mod coverage;
 mod damage;
 mod documents;
 mod floors;
+#[cfg(not(feature = "runtime"))]
 mod forgery;
 mod golden;
 #[cfg(feature = "testkit")]

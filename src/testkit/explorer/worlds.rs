@@ -59,7 +59,7 @@ pub fn wide_worlds() -> Vec<World> {
 /// How much more each world is given: model calls and takeovers. One that is not named gets one more of both.
 const WIDER: &[(&str, u64, u64)] = &[
     ("no_budget", 0, 3),
-    ("waves", 1, 0),
+    ("waves", 2, 0),
     ("saturation", 1, 0),
     ("saturated_release", 2, 1),
     ("protocol", 3, 1),
