@@ -205,7 +205,7 @@ impl Host {
         let world = &self.process.world;
         world.observe(|seen| seen.shown(run, &format!("{event:?}")));
         if matches!(event, Event::Finished(_)) {
-            let ended = world.lock().observed.ended_by(run).is_some();
+            let ended = world.lock().observed.has_ended(run);
             world.check(if ended { Ok(()) } else { Err(format!("{run}: its end was told before it was durable")) });
         }
     }
@@ -214,7 +214,7 @@ impl Host {
     async fn is_over(&self, run: &RunId) {
         self.process.pass(1).await;
         let number = self.process.number;
-        let over_here = self.process.world.lock().observed.ended_by(run) == Some(number);
+        let over_here = self.process.world.lock().observed.has_heard(number, run);
         if over_here {
             self.process.world.observe(|seen| seen.all_dropped(number, run));
         }

@@ -355,9 +355,16 @@ impl Observed {
         self.runs.get(id).is_some_and(|run| run.end.is_some() && run.receipt)
     }
 
-    /// Whether the run has ended, and which process ended it.
-    pub(crate) fn ended_by(&self, id: &RunId) -> Option<u32> {
-        self.runs.get(id).and_then(|run| run.end.as_ref()).map(|end| end.by)
+    /// Whether the run has ended, durably.
+    pub(crate) fn has_ended(&self, id: &RunId) -> bool {
+        self.runs.get(id).is_some_and(|run| run.end.is_some())
+    }
+
+    /// Whether that process ended the run, and knows that the end is durable.
+    pub(crate) fn has_heard(&self, process: u32, id: &RunId) -> bool {
+        self.runs
+            .get(id)
+            .is_some_and(|run| run.end.as_ref().is_some_and(|end| end.by == process && run.acknowledged > end.seq))
     }
 
     /// The rows in which the runs ended.
