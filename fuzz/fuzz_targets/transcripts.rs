@@ -1,0 +1,9 @@
+//! A recorded conversation, read and played. What must hold: `portcullis_fuzz::transcripts`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| portcullis_fuzz::transcripts::check(bytes));
+
+libfuzzer_sys::fuzz_mutator!(|bytes: &mut [u8], size: usize, size_max: usize, seed: u32| {
+    portcullis_fuzz::mutator::mutate(&mut bytes[..size_max], size, seed)
+        .unwrap_or_else(|| libfuzzer_sys::fuzzer_mutate(bytes, size, size_max))
+});
