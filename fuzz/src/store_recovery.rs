@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 
 use portcullis::adapters::stores::sqlite::SqliteStore;
 use portcullis::history::{Lines, Next, Replay, Replayed};
+use portcullis::runtime::execution::{Error, Trouble};
 use portcullis::runtime::ports::{Model, ModelAnswer, ModelCall, ModelFailure};
 use portcullis::runtime::store::{Filter, Listed, Store, StoreError};
 use portcullis::runtime::{Runtime, VirtualClock};
@@ -123,7 +124,8 @@ fn recover(path: &Path) {
             assert!(!error.to_string().is_empty(), "run {run} failed without a reason");
         }
         for handle in recovery.runs {
-            drop(handle.outcome().await);
+            let outcome = handle.outcome().await;
+            assert!(!matches!(outcome, Err(Error::Execution(Trouble::Stopped(_)))), "the driver broke: {outcome:?}");
         }
         drop(runtime);
     });
@@ -155,5 +157,5 @@ fn answered<T>(outcome: Result<T, StoreError>) -> Option<T> {
 
 /// On an event loop of its own: when it is gone, so are its tasks and their hold on the store.
 fn wait<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().expect("an event loop").block_on(future)
+    tokio::runtime::Builder::new_current_thread().enable_time().build().expect("an event loop").block_on(future)
 }

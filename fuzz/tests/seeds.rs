@@ -123,8 +123,20 @@ pub(crate) fn inputs() -> Seeds {
         let bytes = std::iter::once(world).chain([0, 1, 0, 1]).chain(choices).collect();
         (format!("world-{world:02}"), bytes)
     };
-    histories().into_iter().map(script).chain((0..21).map(choices)).collect()
+    let scripts = numbered("script", &[&LOOKED.join("\n"), &LOOKED[..3].join("\n")]);
+    scripts.into_iter().chain(histories().into_iter().map(script)).chain((0..21).map(choices)).collect()
 }
+
+/// A small run: one look, one answer, and its delivery.
+const LOOKED: [&str; 7] = [
+    r#"{"at_ms":0,"input":{"type":"run_started","run_id":"r","nonce":"n","wall_time":"","spec":{"task":"why?","model":{"name":"m"},"tools":[{"name":"look","evidence":true}],"release":{"judge":"off"},"deadline_ms":1000}}}"#,
+    r#"{"at_ms":1,"input":{"type":"environment_resolved","environment":{"tools":[{"name":"look","evidence":true}]}}}"#,
+    r#"{"at_ms":2,"input":{"type":"model_responded","call":"m1","attempt":1,"content":{"calls":[{"name":"look","arguments":"{}"}]},"finish":"tool_calls","usage":{}}}"#,
+    r#"{"at_ms":3,"input":{"type":"tools_dispatched","calls":["t1.0"]}}"#,
+    r#"{"at_ms":4,"input":{"type":"tool_completed","call":"t1.0","attempt":1,"output":{"type":"success","content":"seen","facts":[{"statement":"seen"}]}}}"#,
+    r#"{"at_ms":5,"input":{"type":"model_responded","call":"m2","attempt":1,"content":{"text":"{\"conclusion\":{\"statement\":\"so\"},\"citations\":[\"f1\"]}"},"finish":"stop","usage":{}}}"#,
+    r#"{"at_ms":6,"input":{"type":"release_delivered","receipt":"read"}}"#,
+];
 
 /// One blow of every kind, on both images.
 pub(crate) fn damages() -> Seeds {
