@@ -6,7 +6,10 @@ mod pristine;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
-use std::sync::LazyLock;
+use std::pin::pin;
+use std::sync::{Arc, LazyLock};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 
 use portcullis::adapters::stores::sqlite::SqliteStore;
 use portcullis::history::{Lines, Next, Replay, Replayed};
@@ -118,7 +121,9 @@ fn recover(path: &Path) {
     let Some(store) = answered(SqliteStore::open(path)) else { return };
     let clock = VirtualClock::starting_at(pristine::NOW_MS);
     let runtime = Runtime::builder().model(Nobody).store(store).clock(clock).build().expect("it is equipped");
-    wait(async {
+    // On an event loop of its own: when it is gone, so are its tasks and their hold on the store.
+    let events = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("an event loop");
+    events.block_on(async {
         let Ok(recovery) = runtime.recover().await else { return };
         for (run, error) in recovery.failed {
             assert!(!error.to_string().is_empty(), "run {run} failed without a reason");
@@ -155,7 +160,22 @@ fn answered<T>(outcome: Result<T, StoreError>) -> Option<T> {
     }
 }
 
-/// On an event loop of its own: when it is gone, so are its tasks and their hold on the store.
+/// Waits for the store alone, without an event loop: outside of one, the store reads at once.
 fn wait<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_time().build().expect("an event loop").block_on(future)
+    let (mut future, waker) = (pin!(future), Waker::from(Arc::new(Sleeper(thread::current()))));
+    loop {
+        if let Poll::Ready(answer) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return answer;
+        }
+        thread::park();
+    }
+}
+
+/// The thread that waits for the store's writer.
+struct Sleeper(Thread);
+
+impl Wake for Sleeper {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
 }
