@@ -115,6 +115,30 @@ fn values_that_are_never_written_are_corrupt() {
 }
 
 #[test]
+fn a_number_that_nothing_can_follow_is_corrupt_and_no_record_is_put_before_it() {
+    for (name, damage) in [
+        ("position", "UPDATE records SET position = 9223372036854775807 WHERE seq = 4"),
+        ("epoch", "UPDATE runs SET epoch = 9223372036854775807"),
+        ("place", "UPDATE heads SET records = 9223372036854775807"),
+    ] {
+        let folder = Scratch::new(&format!("used-up-{name}"));
+        let path = small(&folder);
+        Connection::open(&path).unwrap().execute_batch(damage).unwrap();
+        let rows = || -> i64 {
+            let count = "SELECT count(*) FROM records";
+            Connection::open(&path).unwrap().query_row(count, [], |row| row.get(0)).unwrap()
+        };
+        let store = SqliteStore::open(&path).unwrap();
+        let outcome = match wait(store.claim(&run("a"), Claim::Free)) {
+            Ok(lease) => wait(store.append(append(&lease, i64::MAX as u64, "after it"))),
+            Err(error) => Err(error),
+        };
+        assert_eq!(fault(outcome), MediumFault::Corrupt, "{name}");
+        assert_eq!(rows(), 5, "{name}");
+    }
+}
+
+#[test]
 fn an_owner_that_names_a_path_is_not_followed() {
     let folder = Scratch::new("owner-path");
     let path = small(&folder);

@@ -52,7 +52,7 @@ impl<'c> Ledger<'c> {
             self.heads.forget();
             let mut last = self.connection.prepare_cached("SELECT max(position) FROM records")?;
             let last: Option<i64> = last.query_row([], |row| row.get(0))?;
-            self.next = last.unwrap_or(0) + 1;
+            self.next = following(last.unwrap_or(0))?;
             self.seen = Some(version);
         }
         Ok(())
@@ -156,7 +156,8 @@ impl<'c> Ledger<'c> {
         }
         let session = Arc::clone(&self.session);
         let hold = &mut self.heads.change(place)?.hold;
-        hold.epoch += 1;
+        let held = i64::try_from(hold.epoch).map_err(|_| Trouble::Damaged(format!("epoch is {}", hold.epoch)))?;
+        hold.epoch = following(held)?.unsigned_abs();
         hold.owner = Some(session);
         Ok(Lease { run: run.clone(), epoch: hold.epoch })
     }
@@ -208,10 +209,11 @@ impl<'c> Ledger<'c> {
     /// Writes lines behind the end of a run, and gives the position of the last.
     fn store(&mut self, end: End, lines: &[u8]) -> Result<i64, Trouble> {
         let mut before = end.last;
-        for (seq, line) in (signed(end.records)..).zip(each_line(lines)) {
-            let position = self.next;
+        for (records, line) in (end.records..).zip(each_line(lines)) {
+            let (position, seq) = (self.next, signed(records));
+            self.next = following(position)?;
+            following(seq)?;
             self.insert.execute(params![position, end.run, seq, before, line])?;
-            self.next += 1;
             before = position;
         }
         Ok(before)
@@ -227,4 +229,10 @@ impl<'c> Ledger<'c> {
         }
         Ok(None)
     }
+}
+
+/// The number after `last`. Positions, places and epochs never come to the end of their range: one that did was not
+/// written by us, and starting over would put records before those that they follow.
+fn following(last: i64) -> Result<i64, Trouble> {
+    last.checked_add(1).ok_or_else(|| Trouble::Damaged(format!("nothing can follow number {last}")))
 }
