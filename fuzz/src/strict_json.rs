@@ -20,7 +20,9 @@ pub fn check(bytes: &[u8]) {
         Ok(ours) => {
             assert!(same(&ours, &theirs.expect("serde_json reads what we read")), "another value: {ours:?}");
             assert_eq!(through_serde.expect("both doors read the same texts"), ours);
-            assert!(ours.depth() <= DEPTH_MAX);
+            let found = serde_json::from_slice::<Found>(bytes).expect("serde_json reads what we read");
+            assert!(!found.repeated && found.depth == ours.depth() && found.depth <= DEPTH_MAX);
+            assert!(!literals(bytes).any(is_rounded), "a number was rounded");
             check_round_trip(&ours);
             check_canonical(&ours);
         }
@@ -66,21 +68,44 @@ fn check_refusal(error: JsonError, bytes: &[u8], readable: bool) {
     match error.kind {
         JsonErrorKind::DuplicateKey => assert!(found.repeated, "no key is repeated: {error}"),
         JsonErrorKind::Depth => assert!(found.depth > DEPTH_MAX, "{} levels: {error}", found.depth),
-        JsonErrorKind::NumberOutOfRange => assert!(is_rounded(&text[error.offset..]), "it would be exact: {error}"),
+        JsonErrorKind::NumberOutOfRange => {
+            assert!(is_rounded(literal_at(&text[error.offset..])), "it would be exact: {error}")
+        }
         other => panic!("{other:?} is no reason to refuse what is JSON: {error}"),
     }
 }
 
-/// Whether the literal that stands first names a number that neither an `i64`, a `u64` nor a finite double holds:
-/// an integer too long, or digits that come to zero or infinity.
-fn is_rounded(text: &str) -> bool {
-    let literal = &text
-        [..text.find(|letter: char| !letter.is_ascii_alphanumeric() && !"+-.".contains(letter)).unwrap_or(text.len())];
+/// Whether a literal names a number that neither an `i64`, a `u64` nor a finite double holds: an integer too long, or
+/// digits that come to zero or infinity.
+fn is_rounded(literal: &str) -> bool {
     if !literal.contains(['.', 'e', 'E']) {
         return literal.parse::<i64>().is_err() && literal.parse::<u64>().is_err();
     }
     let value: f64 = literal.parse().expect("a JSON number");
-    value.is_infinite() || value == 0.0
+    let significand = literal.split(['e', 'E']).next().unwrap_or_default();
+    value.is_infinite() || value == 0.0 && significand.contains(|letter| matches!(letter, '1'..='9'))
+}
+
+/// The literal that stands first.
+fn literal_at(text: &str) -> &str {
+    let end = text.find(|letter: char| !letter.is_ascii_alphanumeric() && !"+-.".contains(letter));
+    &text[..end.unwrap_or(text.len())]
+}
+
+/// The numbers of a text that is JSON, as they are written.
+fn literals(text: &[u8]) -> impl Iterator<Item = &str> {
+    let (mut inside, mut escaped) = (false, false);
+    let mut of_number = move |byte: &u8| {
+        (inside, escaped) = match byte {
+            b'"' if !escaped => (!inside, false),
+            b'\\' => (inside, !escaped),
+            _ => (inside, false),
+        };
+        !inside && (byte.is_ascii_digit() || b"+-.eE".contains(byte))
+    };
+    let tokens = text.split(move |byte| !of_number(byte)).map(|token| std::str::from_utf8(token).unwrap_or_default());
+    // `true` and `false` have an `e` too.
+    tokens.filter(|token| token.contains(|letter: char| letter.is_ascii_digit()))
 }
 
 /// Whether both say the same.
