@@ -48,7 +48,7 @@ fn capability(plugin: &str, hooks: &[HookPoint]) -> Capability {
 }
 
 /// `look` and `act`, one of each kind of key, and these hooks; `p` contributes `act`, `q` performs `tidy`.
-fn environment(hooks: &[(&str, HookPoint)]) -> Environment {
+pub(crate) fn environment(hooks: &[(&str, HookPoint)]) -> Environment {
     let points =
         |plugin: &str| hooks.iter().filter(|(of, _)| *of == plugin).map(|(_, point)| *point).collect::<Vec<_>>();
     let key = |scope, key: &str, policy| StateKeySpec { scope, key: key.to_owned(), policy };

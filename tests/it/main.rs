@@ -73,4 +73,6 @@ mod testkit;
 mod transcript_reader;
 #[cfg(feature = "cli")]
 mod transcripts;
+#[cfg(feature = "testkit")]
+mod views;
 mod wire;
