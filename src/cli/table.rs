@@ -15,7 +15,7 @@ pub(crate) struct Arguments {
     /// Explores the composed machines: fails if an ending outside the table is reachable, or a row is not.
     #[arg(long)]
     check: bool,
-    /// Explores under wider bounds: more than a million states, about a minute in a release build.
+    /// Explores under wider bounds: more than a million states, one to three minutes in a release build.
     #[arg(long, requires = "check")]
     wide: bool,
     /// Writes what was explored, and what the bounds leave out, into the marked part of this Markdown file.

@@ -84,7 +84,7 @@ fn page() -> String {
          transitions, which opens its source file. Here are its graph and its matrix: for each state and event the \
          states that may follow, `-` where the event is refused. Behind each state stands how often the exploration \
          that every run of the tests makes takes that transition, as the power of ten that it reaches: `1`, `10`, \
-         `100`, `1k`. A transition that it never takes fails the tests. Every refusal of a matrix is tried where the \
+         `100`, `1k`, `10k`. A transition that it never takes fails the tests. Every refusal of a matrix is tried where the \
          matrix is made.\n",
     );
     for chart in CHARTS {

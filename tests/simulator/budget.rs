@@ -47,8 +47,8 @@ fn story(seed: u64, wanted: &Wanted, lived: Lived) -> String {
     let told = small.breach.unwrap_or_default();
     format!(
         "world {seed} breaks: {breach}\n\nmade small, it breaks: {told}\nwhat is left to chance ({} of {decisions} \
-         decisions):\n  {left}\nits trace:\n  {trace}\n\nagain: SEED={seed} cargo test --test simulator\nremember it: \
-         SEED={seed} REMEMBER=what_went_wrong cargo test --test simulator\n",
+         decisions):\n  {left}\nits trace:\n  {trace}\n\nagain: SEED={seed} cargo test --all-features --test simulator\nremember it: \
+         SEED={seed} REMEMBER=what_went_wrong cargo test --all-features --test simulator\n",
         small.taken.len()
     )
 }

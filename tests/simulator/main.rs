@@ -16,7 +16,7 @@
 //! | `bugs` | bugs that are put in on purpose |
 //! | `budget`, `shrink`, `tally`, `remembered` | many worlds; a failing one made small; counts; names |
 //!
-//! `cargo test --test simulator`. `SEED=N` lives through one world and shows it, and with `REMEMBER=NAME` keeps it;
+//! `cargo test --all-features --test simulator`. `SEED=N` lives through one world and shows it, and with `REMEMBER=NAME` keeps it;
 //! `SIMULATOR_SEEDS=N` and `SIMULATOR_FROM=K` live through others.
 
 #![allow(missing_docs)]

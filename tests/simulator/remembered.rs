@@ -31,9 +31,13 @@ fn read(line: &str) -> Option<Remembered> {
     Some(Remembered { name: name.to_owned(), seed: seed.parse().ok()?, version: version.parse().ok()? })
 }
 
-/// Remembers one more.
+/// Remembers one more, under a name of its own.
 pub(crate) fn remember(name: &str, seed: u64) {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    assert!(!name.is_empty() && name.chars().all(plain), "REMEMBER={name}: a name is letters, digits and `_`");
+    assert!(all().iter().all(|known| known.name != name), "REMEMBER={name}: another world has that name");
     let mut text = std::fs::read_to_string(file()).unwrap();
     text.push_str(&format!("{name} = {seed}/{VERSION}\n"));
     std::fs::write(file(), text).unwrap();
+    println!("simulator: world {seed} is remembered as {name}");
 }

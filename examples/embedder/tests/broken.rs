@@ -1,4 +1,4 @@
-//! The suites have teeth: four embedders that are broken as embedders are, and the rule that names each.
+//! The suites have teeth: five embedders that are broken as embedders are, and the rule that names each.
 
 mod forgetful;
 #[allow(dead_code)]

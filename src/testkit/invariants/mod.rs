@@ -94,7 +94,8 @@ impl Invariant {
     /// Asks whether this invariant alone holds over `history`: whole lines, of which a cut last one is set aside.
     ///
     /// # Errors
-    /// Where it does not hold, or where the history cannot be read.
+    /// Where it does not hold, or where what it looks at cannot be read. Damage that it does not look at is no
+    /// concern of one invariant: [`check`] reads the whole history.
     pub fn holds(self, history: impl AsRef<[u8]>) -> Result<(), Breach> {
         self.holds_with::<Engine>(history.as_ref())
     }

@@ -97,6 +97,14 @@ fn a_host_that_keeps_every_rule_passes() {
     assert_eq!(checked(None), Ok(()));
 }
 
+/// Virtual time used to run on to the deadline while a person was waited for, on some machines before the host saw it.
+#[test]
+fn a_host_that_keeps_every_rule_is_never_blamed_by_chance() {
+    for _ in 0..40 {
+        assert_eq!(checked(None), Ok(()));
+    }
+}
+
 #[test]
 fn a_host_that_breaks_a_rule_is_told_which() {
     for rule in Rule::ALL {
