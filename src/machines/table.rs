@@ -36,11 +36,6 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// The states that `event` may lead to from `state`; none means refused.
-    pub fn targets(&self, state: &str, event: &str) -> impl Iterator<Item = &'static str> {
-        self.transitions.iter().filter(move |line| line.from == state && line.event == event).map(|line| line.to)
-    }
-
     /// The states that nothing leaves.
     pub fn terminals(&self) -> impl Iterator<Item = &'static str> {
         let leaves = |state: &&str| self.transitions.iter().any(|line| line.from == *state && line.to != *state);

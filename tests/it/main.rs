@@ -39,6 +39,8 @@ mod golden;
 mod hooks;
 mod machines;
 #[cfg(feature = "testkit")]
+mod neighbours;
+#[cfg(feature = "testkit")]
 mod nested;
 #[cfg(feature = "testkit")]
 mod play;
