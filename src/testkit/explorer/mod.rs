@@ -132,3 +132,36 @@ pub fn explore(worlds: &[World], bounds: Bounds, mut seen: impl FnMut(&Figures))
     }
     Ok(exploration)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vocabulary::digest::Digest;
+
+    fn world(name: &str) -> World {
+        worlds().into_iter().find(|world| world.name == name).unwrap()
+    }
+
+    fn fault(world: &World, identity: search::Identity) -> Option<Fault> {
+        let mut exploration = Exploration::default();
+        search::search(world, identity, Bounds::NONE, &mut exploration, &mut |_| {}).err().map(|offence| offence.fault)
+    }
+
+    /// Takes all states of one phase for one.
+    fn blind(decider: &Decider) -> Digest {
+        Digest::of("blind", &[decider.run_state().label().as_bytes()])
+    }
+
+    #[test]
+    fn states_that_count_as_one_and_go_on_otherwise_are_found() {
+        assert_eq!(fault(&world("drafts"), blind), Some(Fault::UnlikeTwin));
+        assert_eq!(fault(&world("drafts"), Decider::identity), None);
+    }
+
+    #[test]
+    fn a_world_in_which_nobody_answers_has_no_way_out() {
+        let mut deserted = world("drafts");
+        deserted.menu.reconciliations.clear();
+        assert_eq!(fault(&deserted, Decider::identity), Some(Fault::NoWayOut));
+    }
+}

@@ -6,7 +6,10 @@ use crate::engine::Engine;
 use crate::testkit::world::World;
 use crate::vocabulary::digest::Digest;
 
-/// One meeting in so many is looked into.
+/// So many meetings are looked into at first, where a world is small enough to have few,
+const FIRST: u64 = 64;
+
+/// and then one in so many.
 const SAMPLED: u64 = 256;
 
 /// Sampled states, and the future of every state that was expanded.
@@ -21,7 +24,7 @@ impl Twins {
     /// A state that counts as the one at `place`.
     pub(super) fn meet(&mut self, engine: &Engine, place: u32) {
         self.meetings = self.meetings.saturating_add(1);
-        if self.meetings % SAMPLED == 1 {
+        if self.meetings <= FIRST || self.meetings.is_multiple_of(SAMPLED) {
             self.sample.push((engine.clone(), place));
         }
     }
@@ -46,7 +49,7 @@ impl Twins {
 
 /// The states to which the answers of a state lead; a refused answer leads to none.
 fn futures_of(engine: &Engine, world: &World, identity: Identity) -> Vec<Digest> {
-    let ahead = branches(engine, world).into_iter().map(|branch| {
+    let ahead = branches(engine, world).map(|branch| {
         let mut engine = engine.clone();
         let step = engine.step(branch.report.at_ms, branch.report.input);
         step.map_or(Digest::ZERO, |_| identity(engine.decider()))
