@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::vocabulary::input::Input;
 
-pub use answers::{answers, interruptions, replies};
+pub use answers::{Acceptable, acceptable, answers};
 pub use foreign::foreign;
 
 /// A report and when it comes, as `portcullis simulate` reads it.

@@ -11,6 +11,7 @@
 //! | [`world`] | small bounds: a spec, an environment, and what the world may answer | `explorer` |
 //! | [`alphabet`] | the reports that answer a state, and those that it must refuse | `explorer` |
 //! | [`coverage`] | what a suite took: transitions, and reports by the state they met | `explorer` |
+//! | [`shown`] | what a refusal must leave as it was | `explorer` |
 //! | [`explorer`] | breadth first through every state of a world | `explorer` |
 //! | `invariants` | the twelve invariants, asked of any history | `testkit` |
 //! | `strategies` | specs, inputs, sequences and histories, for proptest | `testkit` |
@@ -22,6 +23,7 @@ pub mod explorer;
 #[cfg(feature = "testkit")]
 pub mod invariants;
 pub mod reference;
+pub mod shown;
 #[cfg(feature = "testkit")]
 pub mod strategies;
 pub mod world;

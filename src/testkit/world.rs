@@ -97,16 +97,8 @@ impl World {
     /// # Errors
     /// When the name is no run id.
     pub fn start(&self) -> Result<Input, MalformedId> {
-        self.start_with("explored".to_owned())
-    }
-
-    /// The same with another nonce.
-    ///
-    /// # Errors
-    /// When the name is no run id.
-    pub fn start_with(&self, nonce: String) -> Result<Input, MalformedId> {
         let run_id: RunId = self.name.parse()?;
         let spec = Box::new(self.spec.clone());
-        Ok(Input::RunStarted { run_id, spec, nonce, wall_time: String::new() })
+        Ok(Input::RunStarted { run_id, spec, nonce: "explored".to_owned(), wall_time: String::new() })
     }
 }

@@ -9,6 +9,7 @@ use portcullis::testkit::alphabet::Report;
 use portcullis::testkit::audit::Audit;
 use portcullis::testkit::explorer::worlds;
 use portcullis::testkit::reference;
+use portcullis::testkit::shown::Shown;
 use portcullis::testkit::strategies::{Mix, Move, UNVERIFIED, Walk, moves, small_world, world};
 use portcullis::testkit::world::World;
 use portcullis::vocabulary::effect::Effect;
@@ -164,29 +165,16 @@ impl Checked {
     }
 }
 
-/// What a refusal must leave as it was.
+/// What stands before a report: a refusal must leave it as it was.
 #[derive(PartialEq)]
 struct Before {
-    state: String,
-    identity: String,
-    outstanding: String,
-    expected: Vec<&'static str>,
-    messages: usize,
-    facts: usize,
+    shown: Shown,
     ending: Option<Ending>,
 }
 
 impl Before {
     fn of(engine: &Engine) -> Self {
-        Self {
-            state: engine.decider().state_json(),
-            identity: engine.decider().identity().to_string(),
-            outstanding: serde_json::to_string(&engine.outstanding()).unwrap(),
-            expected: engine.expected(),
-            messages: engine.transcript().len(),
-            facts: engine.facts().len(),
-            ending: engine.ending().cloned(),
-        }
+        Self { shown: Shown::of(engine), ending: engine.ending().cloned() }
     }
 }
 

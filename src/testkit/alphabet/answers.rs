@@ -13,18 +13,33 @@ use crate::vocabulary::llm::{self, Content};
 use crate::vocabulary::spec::ToolSpec;
 use crate::vocabulary::tool::ToolOutput;
 
-/// Every report that the engine must accept now, in a fixed order: the [`replies`], then the [`interruptions`].
-#[must_use]
-pub fn answers(engine: &Engine, world: &World) -> Vec<Report> {
-    let mut reports = replies(engine, world);
-    let first = reports.first().cloned();
-    reports.extend(interruptions(engine, world, first.as_ref()));
-    reports
+/// What a state must accept.
+#[derive(Debug, Clone)]
+pub struct Acceptable {
+    /// Every answer on the world's menu to what is outstanding. A run that gets nothing else must end.
+    pub replies: Vec<Report>,
+    /// What nothing asked for and may come all the same: a cancellation, a crash, the deadline, which carries the
+    /// first reply where that comes too late, a takeover, a repair.
+    pub interruptions: Vec<Report>,
 }
 
-/// Every answer on the world's menu to what is outstanding. A run that gets nothing else must end.
+/// Every report that the engine must accept now, in a fixed order.
 #[must_use]
-pub fn replies(engine: &Engine, world: &World) -> Vec<Report> {
+pub fn acceptable(engine: &Engine, world: &World) -> Acceptable {
+    let replies = replies(engine, world);
+    let interruptions = interruptions(engine, world, replies.first());
+    Acceptable { replies, interruptions }
+}
+
+/// The same in one list: the replies, then the interruptions.
+#[must_use]
+pub fn answers(engine: &Engine, world: &World) -> Vec<Report> {
+    let Acceptable { mut replies, interruptions } = acceptable(engine, world);
+    replies.extend(interruptions);
+    replies
+}
+
+fn replies(engine: &Engine, world: &World) -> Vec<Report> {
     let Some(clock) = engine.decider().clock() else {
         return world.start().map(|input| vec![Report { at_ms: 0, input }]).unwrap_or_default();
     };
@@ -40,10 +55,7 @@ pub fn replies(engine: &Engine, world: &World) -> Vec<Report> {
     answers.reports
 }
 
-/// What nothing asked for and may come all the same: a cancellation, a crash, the deadline, which carries
-/// `late` where that comes too late, a takeover, a repair.
-#[must_use]
-pub fn interruptions(engine: &Engine, world: &World, late: Option<&Report>) -> Vec<Report> {
+fn interruptions(engine: &Engine, world: &World, late: Option<&Report>) -> Vec<Report> {
     let decider = engine.decider();
     let Some(clock) = decider.clock() else { return Vec::new() };
     let mut reports = Vec::new();

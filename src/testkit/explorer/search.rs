@@ -9,7 +9,7 @@ use super::ways::Ways;
 use super::{Bounds, Exploration, Explored, Figures, Reached};
 use crate::engine::table::{self, Ending};
 use crate::engine::{Decider, Engine, Step};
-use crate::testkit::alphabet::{Report, foreign, interruptions, replies};
+use crate::testkit::alphabet::{Acceptable, Report, acceptable, foreign};
 use crate::testkit::reference;
 use crate::testkit::world::World;
 use crate::vocabulary::digest::Digest;
@@ -38,13 +38,10 @@ pub(super) struct Branch {
 }
 
 /// Every report that the state must accept, in the order in which they are numbered.
-pub(super) fn branches(engine: &Engine, world: &World) -> Vec<Branch> {
-    let mut branches: Vec<Branch> =
-        replies(engine, world).into_iter().map(|report| Branch { report, replies: true }).collect();
-    let late = branches.first().map(|branch| branch.report.clone());
-    let between = interruptions(engine, world, late.as_ref());
-    branches.extend(between.into_iter().map(|report| Branch { report, replies: false }));
-    branches
+pub(super) fn branches(engine: &Engine, world: &World) -> impl Iterator<Item = Branch> {
+    let Acceptable { replies, interruptions } = acceptable(engine, world);
+    let replies = replies.into_iter().map(|report| Branch { report, replies: true });
+    replies.chain(interruptions.into_iter().map(|report| Branch { report, replies: false }))
 }
 
 struct Search<'a> {
@@ -134,7 +131,7 @@ impl Search<'_> {
             self.progress.end(node.place);
         }
         let mut future = Vec::new();
-        for (choice, Branch { report, replies }) in branches(&node.engine, self.world).into_iter().enumerate() {
+        for (choice, Branch { report, replies }) in branches(&node.engine, self.world).enumerate() {
             let mut engine = node.engine.clone();
             let step = match engine.step(report.at_ms, report.input.clone()) {
                 Ok(step) => step,
@@ -284,7 +281,8 @@ impl Search<'_> {
     }
 }
 
-/// Everything that a refusal must not change (SPEC 13.I7).
+/// What a refusal must not change (SPEC 13.I7). [`Shown`](crate::testkit::shown::Shown) has more; its digests of
+/// what is outstanding cost a seventh of an exploration, and follow from what stands here and in the identity.
 #[derive(PartialEq, Eq)]
 struct Whole {
     state: String,

@@ -2,8 +2,8 @@
 
 use super::Subject;
 use super::prefixes::Prefix;
-use crate::engine::Engine;
 use crate::testkit::alphabet::{Report, foreign};
+use crate::testkit::shown::Shown;
 
 pub(super) fn ask<S: Subject>(prefix: &Prefix<'_, S>) -> Option<String> {
     let reports = foreign(prefix.subject.engine(), prefix.world, Some(prefix.last));
@@ -27,31 +27,4 @@ pub(super) fn ask<S: Subject>(prefix: &Prefix<'_, S>) -> Option<String> {
 
 fn named(report: &Report) -> String {
     format!("{} at {} ms", report.input.tag(), report.at_ms)
-}
-
-/// Everything that an engine shows of itself.
-#[derive(PartialEq)]
-pub(super) struct Shown {
-    state: String,
-    identity: String,
-    outstanding: String,
-    expected: Vec<&'static str>,
-    messages: usize,
-    facts: usize,
-    records: u64,
-}
-
-impl Shown {
-    pub(super) fn of(engine: &Engine) -> Self {
-        let decider = engine.decider();
-        Self {
-            state: decider.state_json(),
-            identity: decider.identity().to_string(),
-            outstanding: serde_json::to_string(&engine.outstanding()).unwrap_or_default(),
-            expected: engine.expected(),
-            messages: engine.transcript().len(),
-            facts: engine.facts().len(),
-            records: decider.records(),
-        }
-    }
 }

@@ -2,8 +2,8 @@
 
 use super::Subject;
 use super::prefixes::Prefix;
-use super::refusals::Shown;
 use crate::testkit::alphabet::Report;
+use crate::testkit::shown::Shown;
 use crate::vocabulary::input::{CancelOrigin, Input};
 
 /// The rows of the closed table that they lead to.

@@ -21,8 +21,9 @@ use portcullis::runtime::ports::{
     Invocation, Judge, JudgeQuestion, Judgement, Model, ModelAnswer, ModelCall, ModelFailure, Tools,
 };
 use portcullis::runtime::store::Store;
-use portcullis::runtime::{Builder, Ended, Outcome, RunHandle, Runtime, VirtualClock};
+use portcullis::runtime::{Builder, Ended, Outcome, Question, RunHandle, Runtime, VirtualClock};
 use portcullis::vocabulary::fact::Statement;
+use portcullis::vocabulary::ids::Ticket;
 use portcullis::vocabulary::input::{LiveTool, Verdict};
 use portcullis::vocabulary::llm::{self, ToolRequest};
 use portcullis::vocabulary::spec::{Spec, ToolSpec};
@@ -144,5 +145,16 @@ pub(crate) async fn ended(handle: &RunHandle) -> Arc<Ended> {
     match handle.outcome().await.unwrap() {
         Outcome::Ended(ended) => ended,
         Outcome::Awaiting(waiting) => panic!("the run waits for {:?}", waiting.questions),
+    }
+}
+
+/// The one ticket that a run waits with.
+pub(crate) async fn ticket(run: &RunHandle) -> Ticket {
+    match run.outcome().await.unwrap() {
+        Outcome::Awaiting(waiting) => match &waiting.questions[..] {
+            [Question::Decision { ticket, .. }] => ticket.clone(),
+            other => panic!("{other:?}"),
+        },
+        Outcome::Ended(ended) => panic!("{:?}", ended.ending),
     }
 }

@@ -4,27 +4,17 @@ use portcullis::adapters::stores::memory::MemoryStore;
 use portcullis::runtime::clock::Clock;
 use portcullis::runtime::execution::{Error, Trouble};
 use portcullis::runtime::store::{Owner, Standing, Store};
-use portcullis::runtime::{Event, Outcome, Question, RunHandle, VirtualClock};
+use portcullis::runtime::{Event, Outcome, VirtualClock};
 use portcullis::vocabulary::ids::Ticket;
 use portcullis::vocabulary::input::Decision;
 use portcullis::vocabulary::json::Json;
 use portcullis::vocabulary::refusal::RefusalKind;
 use portcullis::vocabulary::spec::{Spec, ToolSpec};
 
-use super::{Talker, Workshop, asks, ended, runtime, spec};
+use super::{Talker, Workshop, asks, ended, runtime, spec, ticket};
 
 fn confirmed() -> Spec {
     Spec { tools: vec![ToolSpec { confirm: true, ..ToolSpec::evidence("look") }], ..spec() }
-}
-
-async fn ticket(run: &RunHandle) -> Ticket {
-    match run.outcome().await.unwrap() {
-        Outcome::Awaiting(waiting) => match &waiting.questions[..] {
-            [Question::Decision { ticket, .. }] => ticket.clone(),
-            other => panic!("{other:?}"),
-        },
-        Outcome::Ended(ended) => panic!("{:?}", ended.ending),
-    }
 }
 
 #[tokio::test]

@@ -10,16 +10,16 @@ use portcullis::runtime::clock::Clock;
 use portcullis::runtime::execution::{Error, Trouble};
 use portcullis::runtime::ports::{GateFailure, GateQuestion, Gates, Invocation, ModelAnswer, Tools};
 use portcullis::runtime::store::Store;
-use portcullis::runtime::{Outcome, Question, RunHandle, Runtime, VirtualClock};
+use portcullis::runtime::{RunHandle, Runtime, VirtualClock};
 use portcullis::vocabulary::environment::{Environment, Gate, GateOf};
 use portcullis::vocabulary::failure::ResolutionError;
-use portcullis::vocabulary::ids::{RunId, Ticket};
+use portcullis::vocabulary::ids::RunId;
 use portcullis::vocabulary::input::{Decision, GateAnswer};
 use portcullis::vocabulary::json::Json;
 use portcullis::vocabulary::spec::{Spec, ToolSpec};
 use portcullis::vocabulary::tool::{ToolError, ToolOutput};
 
-use super::{Talker, Workshop, asks, ended, runtime, spec};
+use super::{Talker, Workshop, asks, ended, runtime, spec, ticket};
 use crate::breaking::{BreakingStore, Fault};
 
 fn on(clock: &VirtualClock, store: impl Store) -> Runtime {
@@ -30,16 +30,6 @@ fn on(clock: &VirtualClock, store: impl Store) -> Runtime {
 /// A run that waits for a person, as long as it takes.
 fn parked() -> Spec {
     Spec { tools: vec![ToolSpec { confirm: true, ..ToolSpec::evidence("look") }], deadline_ms: None, ..spec() }
-}
-
-async fn ticket(run: &RunHandle) -> Ticket {
-    match run.outcome().await.unwrap() {
-        Outcome::Awaiting(waiting) => match &waiting.questions[..] {
-            [Question::Decision { ticket, .. }] => ticket.clone(),
-            other => panic!("{other:?}"),
-        },
-        Outcome::Ended(ended) => panic!("{:?}", ended.ending),
-    }
 }
 
 fn failing(call: &'static str, fault: fn() -> Fault, store: MemoryStore) -> BreakingStore<MemoryStore> {
