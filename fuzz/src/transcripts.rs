@@ -7,7 +7,8 @@ use std::sync::Arc;
 use portcullis::adapters::recording::Recording;
 use portcullis::adapters::scenario::{Opening, Real, Scenario, Setting, Stage};
 use portcullis::adapters::stores::memory::MemoryStore;
-use portcullis::adapters::transcripts::{NoteKind, Position, Reply, Shape, Transcript, TranscriptError, recognise};
+use portcullis::adapters::transcripts::chat::{self, Shape};
+use portcullis::adapters::transcripts::{Format, NoteKind, Position, Reply, Transcript, TranscriptError, recognise};
 use portcullis::history::{Policy, replay};
 use portcullis::runtime::store::Store;
 use portcullis::runtime::{Outcome, VirtualClock};
@@ -28,9 +29,9 @@ pub fn check(bytes: &[u8]) {
     let recognised = recognise(bytes);
     match Transcript::read(bytes) {
         Ok(transcript) => {
-            assert_eq!(recognised, Some(transcript.shape));
+            assert_eq!(recognised, Some(transcript.format));
             assert!(!transcript.turns.is_empty());
-            if transcript.shape == Shape::List {
+            if chat::recognise(bytes) == Some(Shape::List) {
                 check_account(bytes, &transcript);
             }
             let recording = Recording::new(transcript);
@@ -40,13 +41,13 @@ pub fn check(bytes: &[u8]) {
     }
 }
 
-fn check_error(bytes: &[u8], recognised: Option<Shape>, error: &TranscriptError) {
+fn check_error(bytes: &[u8], recognised: Option<Format>, error: &TranscriptError) {
     match error {
         TranscriptError::NotUtf8 { at }
         | TranscriptError::Malformed { at, .. }
         | TranscriptError::Unreadable { at, .. } => check_place(bytes, *at),
         TranscriptError::Unrecognised => assert_eq!(recognised, None),
-        TranscriptError::NoTurn { shape } => assert_eq!(recognised, Some(*shape)),
+        TranscriptError::NoTurn { format } => assert_eq!(recognised, Some(*format)),
         other => panic!("{other}"),
     }
 }

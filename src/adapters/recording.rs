@@ -10,18 +10,23 @@
 //!   first. A result that brings nothing new still counts towards saturation (SPEC 8), and evidence after
 //!   that ends the run in row 9. That is a finding about the recording and is kept.
 //! - An answer is a text without citations, so no run of a recording can end in row 1 (SPEC 10.4). Nothing
-//!   is asked again (no repairs) and no judge is asked, for the recording holds no answer to either.
+//!   is asked again (no repairs, no retries) and no judge is asked, for the recording holds no answer to either.
+//! - A model request that is said to have failed fails; a turn that is said to have been cancelled is cancelled.
 //! - Budgets are unlimited, and the deadline is a year: time is virtual.
 //! - Earlier turns are prior messages.
 
 use std::collections::BTreeMap;
 
-use super::scenario::{ModelReply, Scenario, Script, ScriptedCall, ToolReply};
-use super::transcripts::{Call, Reply, Said, Transcript, Turn};
+use super::scenario::{
+    EffectKind, Interruption, ModelReply, ModelSays, Moment, Point, Scenario, Script, ScriptedCall, ToolReply,
+};
+use super::transcripts::{Call, Claim, Reply, Said, Transcript, Turn};
+use crate::vocabulary::input::CancelOrigin;
 use crate::vocabulary::json::Json;
+use crate::vocabulary::llm::{FinishReason, Usage};
 use crate::vocabulary::spec::{
-    Budgets, DraftFormat, DraftSpec, JudgePolicy, Limits, PriorMessage, PriorRole, Projection, ReleaseSpec, Spec,
-    ToolSpec,
+    Budgets, DraftFormat, DraftSpec, JudgePolicy, Limits, PriorMessage, PriorRole, Projection, ReleaseSpec, Retry,
+    Spec, ToolSpec,
 };
 use crate::vocabulary::tool::ToolOutput;
 
@@ -126,6 +131,7 @@ fn spec(transcript: &Transcript, index: usize, turn: &Turn, tools: &[ToolSpec]) 
         instructions: transcript.system.clone().unwrap_or_default(),
         prior_messages: transcript.prior(index).flat_map(prior).collect(),
         tools: tools.to_vec(),
+        retry: Retry { retries_max: 0, ..Retry::default() },
         budgets: Budgets { model_calls: None, tool_calls: None, ..Budgets::default() },
         deadline_ms: Some(DEADLINE_MS),
         draft: DraftSpec { format: DraftFormat::Text, ..DraftSpec::default() },
@@ -154,13 +160,33 @@ fn prior(said: Said<'_>) -> Vec<PriorMessage> {
     std::iter::once(PriorMessage { role: PriorRole::Assistant, text: lines.join("\n") }).chain(results).collect()
 }
 
+/// What the world answers: the replies and, after them, what the recording says of the end.
 fn script(turn: &Turn) -> Script {
-    Script { model: turn.replies.iter().map(reply).collect(), ..Script::default() }
+    let mut script = Script { model: turn.replies.iter().map(reply).collect(), ..Script::default() };
+    match &turn.claim {
+        Claim::ModelFailed { error } => {
+            let failure = ModelReply { says: ModelSays::Error(error.clone()), ..ModelReply::new(None, Vec::new()) };
+            script.model.push(failure);
+        }
+        Claim::Cancelled => {
+            let nth = u32::try_from(turn.replies.len()).unwrap_or(u32::MAX).saturating_add(1);
+            let point = Point::Before { effect: EffectKind::CallModel, nth };
+            script.interruptions.push(Interruption { point, what: Moment::Cancel(CancelOrigin::Caller) });
+        }
+        Claim::Unsaid | Claim::Success | Claim::LimitReached { .. } | Claim::Failed { .. } => {}
+    }
+    script
 }
 
 fn reply(recorded: &Reply) -> ModelReply {
-    let text = recorded.text.clone();
-    ModelReply::new(text, recorded.calls.iter().map(call).collect())
+    let calls: Vec<_> = recorded.calls.iter().map(call).collect();
+    let usual = if calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
+    let finish = recorded.finish.unwrap_or(usual);
+    ModelReply {
+        says: ModelSays::Answer { text: recorded.text.clone(), calls, finish },
+        usage: (recorded.usage != Usage::default()).then_some(recorded.usage),
+        ..ModelReply::new(None, Vec::new())
+    }
 }
 
 fn call(recorded: &Call) -> ScriptedCall {

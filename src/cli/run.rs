@@ -49,7 +49,7 @@ pub(crate) async fn run(arguments: &Arguments, json: bool) -> Result<Exit, Probl
     let path = &arguments.file;
     let staging = Staging::read(path)?;
     for note in staging.notes() {
-        say(path, note);
+        say(path, &note);
     }
     // A scenario is one run; the turns of a transcript have no real parts.
     let scenario = staging.scenario(0);

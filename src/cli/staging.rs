@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use super::exit::{Exit, Problem};
 use crate::adapters::recording::Recording;
 use crate::adapters::scenario::Scenario;
-use crate::adapters::transcripts::{Transcript, recognise};
+use crate::adapters::transcripts::{ReadOptions, read, recognise};
 use crate::vocabulary::ids::RunId;
 
 /// The largest file that is read, in bytes.
@@ -27,7 +27,7 @@ pub(crate) struct Staging {
 #[derive(Debug)]
 enum Source {
     Scenario { scenario: Box<Scenario>, written: String },
-    Recording(Recording),
+    Recordings(Vec<Recording>),
 }
 
 impl Staging {
@@ -49,17 +49,30 @@ impl Staging {
             let written = String::from_utf8_lossy(&bytes).into_owned();
             return Ok(Self { runs: vec![run], source: Source::Scenario { scenario: Box::new(scenario), written } });
         }
-        let recording = Recording::new(Transcript::read(&bytes).map_err(|error| bad(error.to_string()))?);
-        let runs = (1..=recording.runs()).map(|turn| run_id(&stem, &format!("-turn-{turn}")));
-        let runs = runs.collect::<Result<_, _>>().map_err(bad)?;
-        Ok(Self { runs, source: Source::Recording(recording) })
+        let transcripts = read(&bytes, &ReadOptions::default()).map_err(|error| bad(error.to_string()))?;
+        let recordings: Vec<_> = transcripts.into_iter().map(Recording::new).collect();
+        let several = recordings.len() > 1;
+        let runs = (1_usize..).zip(&recordings).flat_map(|(nth, recording)| {
+            let named = if several { format!("-{nth}") } else { String::new() };
+            (1..=recording.runs()).map(move |turn| format!("{named}-turn-{turn}"))
+        });
+        let runs = runs.map(|suffix| run_id(&stem, &suffix)).collect::<Result<_, _>>().map_err(bad)?;
+        Ok(Self { runs, source: Source::Recordings(recordings) })
     }
 
     /// What had to be guessed or left out.
-    pub(crate) fn notes(&self) -> &[String] {
+    pub(crate) fn notes(&self) -> Vec<String> {
         match &self.source {
-            Source::Scenario { .. } => &[],
-            Source::Recording(recording) => recording.notes(),
+            Source::Scenario { .. } => Vec::new(),
+            Source::Recordings(recordings) if recordings.len() == 1 => {
+                recordings.iter().flat_map(Recording::notes).cloned().collect()
+            }
+            Source::Recordings(recordings) => (1_usize..)
+                .zip(recordings)
+                .flat_map(|(nth, recording)| {
+                    recording.notes().iter().map(move |note| format!("recording {nth}: {note}"))
+                })
+                .collect(),
         }
     }
 
@@ -67,7 +80,12 @@ impl Staging {
     pub(crate) fn scenario(&self, index: usize) -> Option<Scenario> {
         match &self.source {
             Source::Scenario { scenario, .. } => Some(Scenario::clone(scenario)),
-            Source::Recording(recording) => recording.scenario(index),
+            Source::Recordings(recordings) => {
+                let turns =
+                    recordings.iter().flat_map(|recording| (0..recording.runs()).map(move |turn| (recording, turn)));
+                let (recording, turn) = turns.into_iter().nth(index)?;
+                recording.scenario(turn)
+            }
         }
     }
 
@@ -75,7 +93,7 @@ impl Staging {
     pub(crate) fn written(&self) -> Option<&str> {
         match &self.source {
             Source::Scenario { written, .. } => Some(written),
-            Source::Recording(_) => None,
+            Source::Recordings(_) => None,
         }
     }
 }

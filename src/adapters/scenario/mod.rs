@@ -37,7 +37,7 @@ use crate::vocabulary::spec::ToolSource;
 use crate::vocabulary::spec::{Spec, ToolSpec};
 
 pub use expectation::{Difference, Expectation};
-pub use interruption::{Interruption, Moment, Point};
+pub use interruption::{EffectKind, Interruption, Moment, Point};
 pub use plugin_reply::{PluginReplies, PluginReply, PluginSays};
 pub use real::{Part, Real};
 pub use reply::{ModelReply, ModelSays};

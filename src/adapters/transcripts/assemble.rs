@@ -1,41 +1,37 @@
-//! From a list of messages to turns.
+//! From entries to turns.
 
 use super::answer::answer_text;
-use super::line::{Line, Recorded};
+use super::draft::Draft;
+use super::format::Format;
+use super::line::{Entry, Line, Recorded};
 use super::note::{NoteKind, Notes};
 use super::pairing::pair;
-use super::transcript::{Call, Reply, Turn};
+use super::transcript::{Call, Claim, Reply, Transcript, Turn};
 
-/// The parts of a transcript that come from its messages.
-#[derive(Debug, Default)]
-pub(super) struct Conversation {
-    pub(super) system: Option<String>,
-    pub(super) opening: Vec<Reply>,
-    pub(super) turns: Vec<Turn>,
-}
-
-impl Conversation {
-    /// Only a question, as recorded by a loop that kept no messages.
-    pub(super) fn asked(task: String) -> Self {
-        Self { turns: vec![Turn { at: 0, task, replies: Vec::new() }], ..Self::default() }
-    }
-}
-
-/// Cuts the messages into turns, pairs results with calls, and reads terminal calls as answers.
-pub(super) fn assemble(lines: Vec<Line>, terminal_tools: &[String], notes: &mut Notes) -> Conversation {
-    let mut assembly = Assembly { conversation: Conversation::default(), open: None, notes };
-    for (at, line) in lines.into_iter().enumerate() {
-        assembly.take(at, line);
+/// Cuts the entries into turns, pairs results with calls, and reads terminal calls as answers.
+pub(super) fn assemble(format: Format, draft: Draft, terminal_tools: &[String]) -> Transcript {
+    let Draft { id, model, entries, mut notes } = draft;
+    let mut assembly = Assembly { conversation: Conversation::default(), open: None, notes: &mut notes };
+    for entry in entries {
+        assembly.take(entry);
     }
     assembly.close_group();
-    let mut conversation = assembly.conversation;
-    note_replies(&conversation.opening, notes);
-    for turn in &mut conversation.turns {
-        end_with_answer(&mut turn.replies, terminal_tools, notes);
-        note_replies(&turn.replies, notes);
-        note_ending(turn, notes);
+    let Conversation { system, opening, mut turns } = assembly.conversation;
+    note_replies(&opening, &mut notes);
+    for turn in &mut turns {
+        end_with_answer(&mut turn.replies, terminal_tools, &mut notes);
+        note_replies(&turn.replies, &mut notes);
+        note_ending(turn, &mut notes);
     }
-    conversation
+    Transcript { format, id, model, system, opening, turns, notes: notes.in_order() }
+}
+
+/// The parts of a transcript that come from its entries.
+#[derive(Debug, Default)]
+struct Conversation {
+    system: Option<String>,
+    opening: Vec<Reply>,
+    turns: Vec<Turn>,
 }
 
 struct Assembly<'n> {
@@ -46,7 +42,7 @@ struct Assembly<'n> {
 }
 
 impl Assembly<'_> {
-    fn take(&mut self, at: usize, line: Line) {
+    fn take(&mut self, Entry { at, line }: Entry) {
         match line {
             Line::Instructions(text) => self.instruct(at, text),
             Line::User(task) => {
@@ -54,7 +50,7 @@ impl Assembly<'_> {
                 if task.trim().is_empty() {
                     self.notes.at(at, NoteKind::EmptyTask);
                 }
-                self.conversation.turns.push(Turn { at, task, replies: Vec::new() });
+                self.conversation.turns.push(Turn { at, task, replies: Vec::new(), claim: Claim::Unsaid });
             }
             Line::Withdrawn => {
                 self.close_group();
@@ -67,6 +63,10 @@ impl Assembly<'_> {
             Line::Result(result) => match &mut self.open {
                 Some((_, results)) => results.push(result),
                 None => self.notes.at(at, NoteKind::OrphanResult),
+            },
+            Line::Closed(claim) => match self.conversation.turns.last_mut() {
+                Some(turn) => turn.claim = claim,
+                None => self.notes.at(at, NoteKind::EndBeforeTurn),
             },
             Line::Unknown(role) => self.notes.at(at, NoteKind::UnknownRole { role }),
         }
@@ -118,7 +118,7 @@ fn end_with_answer(replies: &mut Vec<Reply>, terminal_tools: &[String], notes: &
         }
         last.text = text;
     } else {
-        replies.push(Reply { text, calls: Vec::new(), at });
+        replies.push(Reply::new(text.unwrap_or_default(), at));
     }
 }
 

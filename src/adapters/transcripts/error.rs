@@ -1,7 +1,7 @@
 //! Why a document is not a transcript, with the place and the way out.
 
+use super::format::Format;
 use super::position::Position;
-use super::shape::Shape;
 
 /// A document that could not be read as a transcript.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,10 +29,10 @@ pub enum TranscriptError {
         /// What it expected.
         reason: String,
     },
-    /// The document is JSON of no known shape.
+    /// The document is of no known format.
     #[error(
-        "no recorded transcript: the shapes known are {}; an object with `spec` is a scenario",
-        Shape::ALL.map(Shape::sketch).join(", ")
+        "no recorded run: the formats known are {}; an object with `spec` is a scenario",
+        Format::ALL.iter().map(|format| format!("{format}, {}", format.sketch())).collect::<Vec<_>>().join("; ")
     )]
     Unrecognised,
     /// The document has a known shape, but a value in it cannot be read.
@@ -46,9 +46,9 @@ pub enum TranscriptError {
         reason: String,
     },
     /// The transcript asks nothing, so there is no run.
-    #[error("the {shape} holds no user message; a run starts at one, so add the message that sets the task")]
+    #[error("the {format} recording holds no user message; a run starts at one, so add the message that sets the task")]
     NoTurn {
-        /// The shape it was recognised as.
-        shape: Shape,
+        /// What it was recognised as.
+        format: Format,
     },
 }

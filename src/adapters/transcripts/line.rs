@@ -1,16 +1,9 @@
-//! One recorded message, decoded from its foreign form.
+//! What one entry of any recording is to the conversation: the one form that every importer gives.
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use super::transcript::{Claim, Reply};
 
-use super::content::content_text;
-use super::error::TranscriptError;
-use super::node::{Form, Node};
-use super::note::{NoteKind, Notes};
-use super::transcript::{Call, Reply};
-
-/// What one message of the list is to the conversation.
-#[derive(Debug, PartialEq, Eq)]
+/// One entry, in the order in which it happened.
+#[derive(Debug, PartialEq)]
 pub(super) enum Line {
     /// A system or developer message.
     Instructions(String),
@@ -22,142 +15,27 @@ pub(super) enum Line {
     Assistant(Reply),
     /// A tool's or function's result.
     Result(Recorded),
+    /// What the recording says of how the turn ended.
+    Closed(Claim),
     /// A message of a role we do not know.
     Unknown(String),
+}
+
+/// An entry and its place in the recording, from 0.
+#[derive(Debug, PartialEq)]
+pub(super) struct Entry {
+    pub(super) at: usize,
+    pub(super) line: Line,
 }
 
 /// A recorded result that waits for its call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Recorded {
-    /// Index of its message.
+    /// Its place in the recording.
     pub(super) at: usize,
     pub(super) text: String,
     pub(super) id: Option<String>,
     pub(super) name: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Message<'a> {
-    role: String,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    #[serde(borrow)]
-    refusal: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tool_calls: Option<&'a RawValue>,
-    #[serde(borrow)]
-    function_call: Option<&'a RawValue>,
-    tool_call_id: Option<String>,
-    name: Option<String>,
-    #[serde(borrow)]
-    valid: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct ToolCall<'a> {
-    id: Option<String>,
-    #[serde(borrow)]
-    function: &'a RawValue,
-}
-
-#[derive(Deserialize)]
-struct Function<'a> {
-    name: String,
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
-}
-
-impl Message<'_> {
-    /// Only ToolBench writes `valid`, and only user messages are ever withdrawn.
-    fn is_withdrawn(&self) -> bool {
-        self.role == "user" && self.valid.is_some_and(|valid| valid.get() == "false")
-    }
-}
-
-/// Whether the message is a prompt that the recording loop withdrew after one model call.
-pub(super) fn is_withdrawn(message: &Node<'_, '_>) -> Result<bool, TranscriptError> {
-    message.object::<Message>().map(|fields| fields.is_withdrawn())
-}
-
-/// Decodes a message list, in order.
-pub(super) fn lines(list: &Node<'_, '_>, notes: &mut Notes) -> Result<Vec<Line>, TranscriptError> {
-    let items = list.items()?;
-    items.into_iter().enumerate().map(|(at, raw)| line(&list.index(at, raw), at, notes)).collect()
-}
-
-fn line(node: &Node<'_, '_>, at: usize, notes: &mut Notes) -> Result<Line, TranscriptError> {
-    let message: Message = node.object()?;
-    if message.is_withdrawn() {
-        return Ok(Line::Withdrawn);
-    }
-    let text = match message.content {
-        Some(raw) => content_text(&node.key("content", raw), at, notes)?,
-        None => String::new(),
-    };
-    Ok(match message.role.as_str() {
-        "system" | "developer" => Line::Instructions(text),
-        "user" => Line::User(text),
-        "assistant" => Line::Assistant(reply(node, &message, text, at, notes)?),
-        "tool" | "function" => Line::Result(Recorded { at, text, id: message.tool_call_id, name: message.name }),
-        _ => Line::Unknown(message.role),
-    })
-}
-
-fn reply<'a>(
-    node: &Node<'a, '_>,
-    message: &Message<'a>,
-    text: String,
-    at: usize,
-    notes: &mut Notes,
-) -> Result<Reply, TranscriptError> {
-    let calls = calls(node, message, at, notes)?;
-    if message.refusal.is_some_and(|refusal| refusal.get() != r#""""#) {
-        notes.at(at, NoteKind::Refusal);
-    }
-    if calls.is_empty() && text.trim().is_empty() {
-        notes.at(at, NoteKind::EmptyReply);
-    }
-    Ok(Reply { text: Some(text).filter(|text| !text.is_empty()), calls, at })
-}
-
-fn calls<'a>(
-    node: &Node<'a, '_>,
-    message: &Message<'a>,
-    at: usize,
-    notes: &mut Notes,
-) -> Result<Vec<Call>, TranscriptError> {
-    let mut calls = Vec::new();
-    if let Some(raw) = message.tool_calls {
-        let list = node.key("tool_calls", raw);
-        for (index, raw) in list.items()?.into_iter().enumerate() {
-            let item = list.index(index, raw);
-            let fields: ToolCall = item.object()?;
-            calls.push(call(&item.key("function", fields.function), fields.id, (at, index), notes)?);
-        }
-    }
-    if let Some(raw) = message.function_call {
-        if calls.is_empty() {
-            calls.push(call(&node.key("function_call", raw), None, (at, 0), notes)?);
-        } else {
-            notes.at(at, NoteKind::BothCallForms);
-        }
-    }
-    Ok(calls)
-}
-
-fn call(
-    function: &Node<'_, '_>,
-    provider_id: Option<String>,
-    (at, index): (usize, usize),
-    notes: &mut Notes,
-) -> Result<Call, TranscriptError> {
-    let fields: Function = function.object()?;
-    let arguments = match fields.arguments {
-        Some(raw) if Form::of(raw) == Form::Text => function.key("arguments", raw).text()?,
-        other => {
-            notes.at(at, NoteKind::ArgumentsNotText { call: index });
-            other.map_or_else(String::new, |raw| raw.get().to_owned())
-        }
-    };
-    Ok(Call { name: fields.name, arguments, provider_id, result: None })
+    /// Whether the recording says that it is an error; `None` when only its text can tell.
+    pub(super) is_error: Option<bool>,
 }

@@ -1,37 +1,37 @@
-//! Recorded chat-completions transcripts, read as the script of one run per user turn.
+//! Recorded runs of other agent loops, read as the script of one run per user turn.
 //!
-//! A transcript is what another agent loop said and got. Its assistant messages become the model's
+//! A recording is what another agent loop said and got. Its assistant messages become the model's
 //! replies, its recorded results become what the tools gave back. Nothing here knows the engine,
 //! starts a process or opens a socket (`SPEC 13`).
 //!
-//! What is recognised, by shape alone:
+//! | the way of a document | |
+//! |---|---|
+//! | [`recognise`] | tells its [`Format`] by its shape |
+//! | one importer a format | gives its conversations as entries, each with its place |
+//! | `assemble` | cuts entries into turns and pairs results with calls, alike for every format |
+//! | [`Transcript`] | what was said, and a [`Note`] for everything that was guessed or left out |
 //!
-//! | shape | looks like | the message list is |
-//! |---|---|---|
-//! | [`Shape::List`] | `[{"role":..}, ..]` | the document |
-//! | [`Shape::Messages`] | `{"messages":[..]}` | `messages` |
-//! | [`Shape::TauBench`] | `{"traj":[..], ..}` | `traj` |
-//! | [`Shape::ToolBench`] | `{"answer_generation":{..}, ..}` | one of `train_messages` |
-//!
-//! The format is foreign, so unknown fields are ignored; but no message is dropped without a
+//! The formats are foreign, so unknown fields are ignored; but no entry is dropped without a
 //! [`Note`], and what cannot be read is an error with its place, never a guess.
 
 mod answer;
 mod assemble;
-mod chain;
-mod content;
+pub mod chat;
+mod draft;
 mod error;
+mod format;
 mod line;
 mod node;
 mod note;
 mod outcome;
 mod pairing;
 mod position;
-mod shape;
+mod reading;
 mod transcript;
 
 pub use error::TranscriptError;
+pub use format::{Format, recognise};
 pub use note::{Note, NoteKind};
 pub use position::Position;
-pub use shape::{Shape, recognise};
-pub use transcript::{Call, ReadOptions, Reply, Said, ToolResult, Transcript, Turn};
+pub use reading::{ReadOptions, read};
+pub use transcript::{Call, Claim, Reply, Said, ToolResult, Transcript, Turn};

@@ -2,11 +2,16 @@
 
 use std::fmt;
 
+use super::format::Format;
+
 /// One remark about the recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// Index of the message in the chosen list, from 0; `None` when it concerns the whole file.
+    /// Its place in the recording, from 0: what is counted depends on the format ([`Format::unit`]).
+    /// `None` when it concerns the whole recording.
     pub at: Option<usize>,
+    /// The recording's format.
+    pub format: Format,
     /// What was seen.
     pub kind: NoteKind,
 }
@@ -81,6 +86,8 @@ pub enum NoteKind {
     },
     /// Text beside a terminal call is commentary and was left out (`SPEC 10`).
     CommentaryReplaced,
+    /// It says how a turn ended before any turn began, and was left out.
+    EndBeforeTurn,
     /// Nothing answers this user message.
     TurnWithoutReply,
     /// The turn ends on tool results or open calls: the recording stops before an answer.
@@ -90,7 +97,7 @@ pub enum NoteKind {
 impl fmt::Display for Note {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(at) = self.at {
-            write!(out, "message {at}: ")?;
+            write!(out, "{} {at}: ", self.format.unit())?;
         }
         write!(out, "{}", self.kind)
     }
@@ -128,6 +135,7 @@ impl fmt::Display for NoteKind {
                 write!(out, "the call of {tool:?} was read as the answer")
             }
             Self::CommentaryReplaced => out.write_str("text beside the terminal call, left out"),
+            Self::EndBeforeTurn => out.write_str("an ending before any user message, left out"),
             Self::TurnWithoutReply => out.write_str("nothing answers this user message"),
             Self::TurnWithoutAnswer => out.write_str("the recording stops before an answer"),
         }
@@ -135,23 +143,31 @@ impl fmt::Display for NoteKind {
 }
 
 /// The remarks gathered so far.
-#[derive(Debug, Default)]
-pub(super) struct Notes(Vec<Note>);
+#[derive(Debug)]
+pub(super) struct Notes {
+    format: Format,
+    notes: Vec<Note>,
+}
 
 impl Notes {
-    /// A remark about one message.
+    /// None yet.
+    pub(super) const fn new(format: Format) -> Self {
+        Self { format, notes: Vec::new() }
+    }
+
+    /// A remark about one entry.
     pub(super) fn at(&mut self, at: usize, kind: NoteKind) {
-        self.0.push(Note { at: Some(at), kind });
+        self.notes.push(Note { at: Some(at), format: self.format, kind });
     }
 
-    /// A remark about the file.
+    /// A remark about the recording.
     pub(super) fn file(&mut self, kind: NoteKind) {
-        self.0.push(Note { at: None, kind });
+        self.notes.push(Note { at: None, format: self.format, kind });
     }
 
-    /// All remarks: those about the file first, then in message order.
+    /// All remarks: those about the recording first, then in its order.
     pub(super) fn in_order(mut self) -> Vec<Note> {
-        self.0.sort_by_key(|note| note.at);
-        self.0
+        self.notes.sort_by_key(|note| note.at);
+        self.notes
     }
 }

@@ -45,5 +45,6 @@ fn attach(call: &mut Call, result: Recorded, notes: &mut Notes) {
     if result.text.trim().is_empty() {
         notes.at(result.at, NoteKind::EmptyResult);
     }
-    call.result = Some(ToolResult { is_error: is_error(&result.text), text: result.text });
+    let is_error = result.is_error.unwrap_or_else(|| is_error(&result.text));
+    call.result = Some(ToolResult { is_error, text: result.text });
 }

@@ -1,19 +1,19 @@
 //! What a recording says, once read: turns, replies, calls and their results.
 
-use super::assemble::{Conversation, assemble};
-use super::chain::{Chain, chain};
-use super::error::TranscriptError;
-use super::node::Node;
-use super::note::{Note, Notes};
-use super::position::Position;
-use super::shape::{Shape, located};
+use super::format::Format;
+use super::note::Note;
+use crate::vocabulary::llm::{self, FinishReason};
 
 /// A recorded conversation, cut into one turn per user message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Transcript {
     /// How it was recorded.
-    pub shape: Shape,
+    pub format: Format,
+    /// Its id as recorded, such as a trace's or a session's.
+    pub id: Option<String>,
+    /// The model that answered first, as recorded.
+    pub model: Option<String>,
     /// The system or developer messages before anything else, a blank line between several.
     pub system: Option<String>,
     /// What the assistant said before the first user message, such as a greeting.
@@ -34,6 +34,35 @@ pub struct Turn {
     pub task: String,
     /// The model's replies in order; empty when nobody answered.
     pub replies: Vec<Reply>,
+    /// What the recording says of how the turn ended.
+    pub claim: Claim,
+}
+
+/// What a recording itself says of how a turn ended: what its readers were told, not what holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Claim {
+    /// Nothing: the last reply has to speak for itself.
+    Unsaid,
+    /// It was a success.
+    Success,
+    /// Somebody cancelled it.
+    Cancelled,
+    /// A limit stopped it.
+    LimitReached {
+        /// In the recording's words.
+        said: String,
+    },
+    /// The model request failed that would have come next.
+    ModelFailed {
+        /// How.
+        error: llm::Error,
+    },
+    /// It failed in another way.
+    Failed {
+        /// In the recording's words.
+        said: String,
+    },
 }
 
 /// One assistant message.
@@ -45,9 +74,21 @@ pub struct Reply {
     pub text: Option<String>,
     /// The tools it asked for, in model order.
     pub calls: Vec<Call>,
+    /// Why the model stopped writing, where that was recorded.
+    pub finish: Option<FinishReason>,
+    /// What it used, as far as that was recorded.
+    pub usage: llm::Usage,
     /// Index of the message in the recorded list, from 0. Two replies share one index when a
     /// terminal call stood beside other calls.
     pub at: usize,
+}
+
+impl Reply {
+    /// A reply without calls; an empty text is none.
+    pub(super) fn new(text: impl Into<String>, at: usize) -> Self {
+        let text = Some(text.into()).filter(|text| !text.is_empty());
+        Self { text, calls: Vec::new(), finish: None, usage: llm::Usage::default(), at }
+    }
 }
 
 /// One tool call.
@@ -70,8 +111,9 @@ pub struct Call {
 pub struct ToolResult {
     /// Its text as recorded; may be empty, which a note says.
     pub text: String,
-    /// Whether the text is an error: it starts with `Error:`, or it opens with a JSON object whose
-    /// `error` is a non-empty string. Nothing else is guessed.
+    /// Whether it is an error. Where the recording does not say so, its text does: it starts with
+    /// `Error:`, or it opens with a JSON object whose `error` is a non-empty string. Nothing else is
+    /// guessed.
     pub is_error: bool,
 }
 
@@ -84,61 +126,7 @@ pub enum Said<'a> {
     Assistant(&'a Reply),
 }
 
-/// How to read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReadOptions {
-    /// The largest document in bytes; 64 MiB. Time and memory grow linearly with it; the smallest
-    /// possible messages take some fifteen bytes of memory per byte.
-    pub bytes_max: usize,
-    /// Tools whose call, last in a turn and without a result, is the turn's answer;
-    /// `Finish` and `submit`.
-    pub terminal_tools: Vec<String>,
-}
-
-impl Default for ReadOptions {
-    fn default() -> Self {
-        Self { bytes_max: 64 * 1024 * 1024, terminal_tools: vec!["Finish".to_owned(), "submit".to_owned()] }
-    }
-}
-
 impl Transcript {
-    /// Reads a document with the default options.
-    ///
-    /// # Errors
-    /// See [`TranscriptError`]; each says where, why, and the way out.
-    pub fn read(bytes: &[u8]) -> Result<Self, TranscriptError> {
-        Self::read_with(bytes, &ReadOptions::default())
-    }
-
-    /// Reads a document.
-    ///
-    /// # Errors
-    /// See [`TranscriptError`]; each says where, why, and the way out.
-    pub fn read_with(bytes: &[u8], options: &ReadOptions) -> Result<Self, TranscriptError> {
-        if bytes.len() > options.bytes_max {
-            return Err(TranscriptError::TooLarge { bytes: bytes.len(), bytes_max: options.bytes_max });
-        }
-        let document = std::str::from_utf8(bytes)
-            .map_err(|error| TranscriptError::NotUtf8 { at: Position::of(bytes, error.valid_up_to()) })?;
-        let root = Node::root(document)?;
-        let found = located(&root).ok_or(TranscriptError::Unrecognised)?;
-        let mut notes = Notes::default();
-        let conversation = match chain(&root, found, &mut notes)? {
-            Chain::Recorded(lines) => assemble(lines, &options.terminal_tools, &mut notes),
-            Chain::QueryOnly(task) => Conversation::asked(task),
-        };
-        if conversation.turns.is_empty() {
-            return Err(TranscriptError::NoTurn { shape: found.shape() });
-        }
-        Ok(Self {
-            shape: found.shape(),
-            system: conversation.system,
-            opening: conversation.opening,
-            turns: conversation.turns,
-            notes: notes.in_order(),
-        })
-    }
-
     /// Everything said before a turn (from 0), in order: the prior messages of its run.
     pub fn prior(&self, turn: usize) -> impl Iterator<Item = Said<'_>> {
         let earlier =

@@ -179,7 +179,7 @@ proptest! {
         let recognised = recognise(&bytes);
         match Transcript::read(&bytes) {
             Ok(transcript) => {
-                prop_assert_eq!(recognised, Some(transcript.shape));
+                prop_assert_eq!(recognised, Some(transcript.format));
                 prop_assert!(!transcript.turns.is_empty());
             }
             Err(
@@ -194,7 +194,7 @@ proptest! {
                 prop_assert_eq!(at.line, before.iter().filter(|byte| **byte == b'\n').count() + 1);
             }
             Err(TranscriptError::Unrecognised) => prop_assert_eq!(recognised, None),
-            Err(TranscriptError::NoTurn { shape }) => prop_assert_eq!(recognised, Some(shape)),
+            Err(TranscriptError::NoTurn { format }) => prop_assert_eq!(recognised, Some(format)),
             Err(other) => prop_assert!(false, "{other}"),
         }
     }

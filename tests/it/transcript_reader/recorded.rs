@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::shared;
-use portcullis::adapters::transcripts::{Shape, Transcript, recognise};
+use portcullis::adapters::transcripts::Transcript;
+use portcullis::adapters::transcripts::chat::{Shape, recognise};
 
 /// File, shape, turns, replies, calls, errors, and the notes as they are printed.
 type Row = (&'static str, Shape, [usize; 4], &'static [&'static str]);
@@ -96,7 +97,7 @@ const ROWS: [Row; 17] = [
         "toolbench-G1_answer-69_ChatGPT_DFS_woFilter_w2.json",
         Shape::ToolBench,
         [1, 0, 0, 0],
-        &["the file kept no message chain, only its query", "nothing answers this user message"],
+        &["the file kept no message chain, only its query", "message 0: nothing answers this user message"],
     ),
     (
         "toolbench-G2_answer-10_ChatGPT_DFS_woFilter_w2.json",

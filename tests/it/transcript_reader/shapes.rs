@@ -1,6 +1,7 @@
 //! Each shape in a document of our own, and what becomes of it.
 
-use portcullis::adapters::transcripts::{ReadOptions, Said, Shape, Transcript, TranscriptError, recognise};
+use portcullis::adapters::transcripts::chat::{Shape, recognise};
+use portcullis::adapters::transcripts::{Format, ReadOptions, Said, Transcript, TranscriptError};
 
 fn read(document: &str) -> Transcript {
     Transcript::read(document.as_bytes()).expect(document)
@@ -24,7 +25,7 @@ const TALK: &str = r#"[
 #[test]
 fn the_same_messages_read_alike_in_every_shape() {
     let list = read(TALK);
-    assert_eq!(list.shape, Shape::List);
+    assert_eq!(list.format, Format::ChatCompletions);
     assert_eq!(list.notes, []);
     let wrapped = [
         (format!(r#"{{"model":"m","messages":{TALK}}}"#), Shape::Messages),
@@ -34,7 +35,6 @@ fn the_same_messages_read_alike_in_every_shape() {
     for (document, shape) in wrapped {
         assert_eq!(recognise(document.as_bytes()), Some(shape));
         let transcript = read(&document);
-        assert_eq!(transcript.shape, shape);
         assert_eq!((&transcript.system, &transcript.turns), (&list.system, &list.turns));
     }
 }
@@ -168,7 +168,8 @@ fn a_tree_search_without_a_chain_is_its_query_alone() {
     {
         let transcript = read(&format!(r#"{{"answer_generation":{answer}}}"#));
         assert_eq!((transcript.turns[0].task.as_str(), transcript.turns[0].replies.len()), ("q", 0));
-        let expected = ["the file kept no message chain, only its query", "nothing answers this user message"];
+        let expected =
+            ["the file kept no message chain, only its query", "message 0: nothing answers this user message"];
         assert_eq!(notes(&transcript), expected);
     }
 }

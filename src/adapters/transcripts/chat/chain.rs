@@ -15,27 +15,23 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::error::TranscriptError;
-use super::line::{Line, is_withdrawn, lines};
-use super::node::Node;
-use super::note::{NoteKind, Notes};
+use super::super::error::TranscriptError;
+use super::super::line::{Entry, Line};
+use super::super::node::Node;
+use super::super::note::{NoteKind, Notes};
+use super::message::{entries, is_withdrawn};
 use super::shape::Located;
 
-/// The conversation that a document holds.
-#[derive(Debug)]
-pub(super) enum Chain {
-    /// Its messages in order.
-    Recorded(Vec<Line>),
-    /// Only what was asked.
-    QueryOnly(String),
-}
-
 /// Finds and decodes the conversation.
-pub(super) fn chain<'a>(root: &Node<'a, '_>, found: Located<'a>, notes: &mut Notes) -> Result<Chain, TranscriptError> {
+pub(super) fn chain<'a>(
+    root: &Node<'a, '_>,
+    found: Located<'a>,
+    notes: &mut Notes,
+) -> Result<Vec<Entry>, TranscriptError> {
     match found {
-        Located::List => lines(root, notes).map(Chain::Recorded),
-        Located::Messages(raw) => lines(&root.key("messages", raw), notes).map(Chain::Recorded),
-        Located::TauBench(raw) => lines(&root.key("traj", raw), notes).map(Chain::Recorded),
+        Located::List => entries(root, notes),
+        Located::Messages(raw) => entries(&root.key("messages", raw), notes),
+        Located::TauBench(raw) => entries(&root.key("traj", raw), notes),
         Located::ToolBench(raw) => answered(&root.key("answer_generation", raw), notes),
     }
 }
@@ -48,22 +44,22 @@ struct AnswerGeneration<'a> {
     train_messages: Option<&'a RawValue>,
 }
 
-fn answered(answer: &Node<'_, '_>, notes: &mut Notes) -> Result<Chain, TranscriptError> {
+fn answered(answer: &Node<'_, '_>, notes: &mut Notes) -> Result<Vec<Entry>, TranscriptError> {
     let fields: AnswerGeneration = answer.object()?;
     if let Some(raw) = fields.train_messages {
         let samples = answer.key("train_messages", raw);
         let found = longest(&samples, notes)?;
         if let Some((index, sample)) = found {
-            return lines(&samples.index(index, sample), notes).map(Chain::Recorded);
+            return entries(&samples.index(index, sample), notes);
         }
     }
     match fields.query {
         Some(raw) => {
             notes.file(NoteKind::NoChain);
-            notes.file(NoteKind::TurnWithoutReply);
-            Ok(Chain::QueryOnly(answer.key("query", raw).text()?))
+            let task = answer.key("query", raw).text()?;
+            Ok(vec![Entry { at: 0, line: Line::User(task) }])
         }
-        None => Ok(Chain::Recorded(Vec::new())),
+        None => Ok(Vec::new()),
     }
 }
 

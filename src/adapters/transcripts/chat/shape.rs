@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::node::{Form, Node};
+use super::super::node::{Form, Node};
 
 /// The form in which a transcript was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,7 +51,7 @@ impl fmt::Display for Shape {
 /// Tells a transcript from anything else, a scenario (an object with `spec`) among it.
 ///
 /// One pass over the bytes that keeps nothing. `None` for what is not one well-formed JSON value:
-/// [`Transcript::read`](super::Transcript::read) says what is wrong with it.
+/// [`Transcript::read`](super::super::Transcript::read) says what is wrong with it.
 /// A list counts as messages when its first item is an object whose `role` is a string, so that
 /// other event lists are not taken for transcripts; a list under a key may also be empty.
 #[must_use]

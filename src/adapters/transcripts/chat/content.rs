@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::error::TranscriptError;
-use super::node::{Form, Node};
-use super::note::{NoteKind, Notes};
+use super::super::error::TranscriptError;
+use super::super::node::{Form, Node};
+use super::super::note::{NoteKind, Notes};
 
 #[derive(Deserialize)]
 struct Part<'a> {
