@@ -20,10 +20,10 @@ use std::collections::BTreeMap;
 use super::scenario::{
     EffectKind, Interruption, ModelReply, ModelSays, Moment, Point, Scenario, Script, ScriptedCall, ToolReply,
 };
-use super::transcripts::{Call, Claim, Reply, Said, Transcript, Turn};
+use super::transcripts::{Call, Claim, Reply, Said, ToolResult, Transcript, Turn};
 use crate::vocabulary::input::CancelOrigin;
 use crate::vocabulary::json::Json;
-use crate::vocabulary::llm::{FinishReason, Usage};
+use crate::vocabulary::llm::{FinishReason, ToolRequest, Usage};
 use crate::vocabulary::spec::{
     Budgets, DraftFormat, DraftSpec, JudgePolicy, Limits, PriorMessage, PriorRole, Projection, ReleaseSpec, Retry,
     Spec, ToolSpec,
@@ -64,11 +64,24 @@ impl Recording {
         &self.notes
     }
 
+    /// What was recorded.
+    #[must_use]
+    pub const fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    /// The spec of the run in that place, from 0.
+    #[must_use]
+    pub fn spec(&self, index: usize) -> Option<Spec> {
+        let turn = self.transcript.turns.get(index)?;
+        Some(spec(&self.transcript, index, turn, &self.tools))
+    }
+
     /// The run in that place, from 0.
     #[must_use]
     pub fn scenario(&self, index: usize) -> Option<Scenario> {
         let turn = self.transcript.turns.get(index)?;
-        Some(Scenario::new(spec(&self.transcript, index, turn, &self.tools), script(turn)))
+        Some(Scenario::new(self.spec(index)?, script(turn)))
     }
 
     /// Every run, in order.
@@ -178,10 +191,31 @@ fn script(turn: &Turn) -> Script {
     script
 }
 
+/// Why a reply stopped: as recorded, or as one of its kind does.
+fn finish(recorded: &Reply) -> FinishReason {
+    let usual = if recorded.calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
+    recorded.finish.unwrap_or(usual)
+}
+
+/// The calls of a reply as a model makes them, and why it stopped.
+pub(super) fn arguments_and_finish(recorded: &Reply) -> (Vec<ToolRequest>, FinishReason) {
+    let request = |call: &Call| ToolRequest {
+        name: call.name.clone(),
+        arguments: call.arguments.clone(),
+        provider_id: call.provider_id.clone(),
+    };
+    (recorded.calls.iter().map(request).collect(), finish(recorded))
+}
+
+/// A recorded result as a tool returns it.
+pub(super) fn output(result: &ToolResult) -> ToolOutput {
+    let text = result.text.clone();
+    if result.is_error { ToolOutput::error(text) } else { ToolOutput::text(text) }
+}
+
 fn reply(recorded: &Reply) -> ModelReply {
     let calls: Vec<_> = recorded.calls.iter().map(call).collect();
-    let usual = if calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
-    let finish = recorded.finish.unwrap_or(usual);
+    let finish = finish(recorded);
     ModelReply {
         says: ModelSays::Answer { text: recorded.text.clone(), calls, finish },
         usage: (recorded.usage != Usage::default()).then_some(recorded.usage),
@@ -190,10 +224,7 @@ fn reply(recorded: &Reply) -> ModelReply {
 }
 
 fn call(recorded: &Call) -> ScriptedCall {
-    let result = recorded.result.as_ref().map(|result| {
-        let text = result.text.clone();
-        ToolReply::returned(if result.is_error { ToolOutput::error(text) } else { ToolOutput::text(text) })
-    });
+    let result = recorded.result.as_ref().map(|result| ToolReply::returned(output(result)));
     ScriptedCall {
         arguments: Json::String(recorded.arguments.clone()),
         provider_id: recorded.provider_id.clone(),

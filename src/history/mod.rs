@@ -9,6 +9,7 @@ pub mod redaction;
 mod replay;
 #[cfg(feature = "schema")]
 mod schema;
+mod what_if;
 
 pub use chain::Chain;
 pub use fault::{Fault, FaultCode};
@@ -17,3 +18,4 @@ pub use record::{Envelope, Recorder, VERSION};
 pub use replay::{Divergence, Policy, Replay, Replayed, Stepper, Summary, replay};
 #[cfg(feature = "schema")]
 pub use schema::schema;
+pub use what_if::{Change, OtherRequest, Supposable, Supposed, Supposition, Unfounded, Unsupposable};

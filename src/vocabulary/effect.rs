@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::digest::Digest;
 use super::environment::HookPoint;
 use super::ids::{Ask, JudgeCallId, ModelCallId, NestedCallId, OperationId, Ticket, ToolCallId};
+use super::input::Input;
 use super::tool::ObservationCode;
 use super::wire::words;
 
@@ -223,6 +224,27 @@ words! {
         ToolTimeout = "tool_timeout",
         /// The time a decision may take.
         TicketExpiry = "ticket_expiry",
+    }
+}
+
+impl TimerKind {
+    /// What a timer of this kind reports when it fires, `of` being what the effect says that it belongs to.
+    /// `None` for an `of` that no effect of this kind has.
+    #[must_use]
+    pub fn report(self, of: &str) -> Option<Input> {
+        let named = of.split_once('/').and_then(|(call, attempt)| Some((call, attempt.parse().ok()?)));
+        Some(match self {
+            Self::Deadline => Input::DeadlineElapsed { displaced: None },
+            Self::TicketExpiry => Input::TicketExpired { ticket: Ticket(of.to_owned()) },
+            Self::Backoff => {
+                let (call, attempt) = named?;
+                Input::BackoffElapsed { call: call.parse().ok()?, attempt }
+            }
+            Self::ToolTimeout => {
+                let (call, attempt) = named?;
+                Input::ToolTimedOut { call: call.parse().ok()?, attempt }
+            }
+        })
     }
 }
 

@@ -11,7 +11,6 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, Stream};
 use tokio::sync::oneshot;
 
-use super::timer;
 use crate::runtime::clock::{Busy, Clock};
 use crate::runtime::ports::Line;
 use crate::runtime::world::Moment;
@@ -122,7 +121,7 @@ impl Flight {
 
     /// Waits for a timer: `due_ms` is wall time.
     pub(super) fn timer(&self, kind: TimerKind, of: &str, due_ms: u64) {
-        if let Some(input) = timer::input(kind, of) {
+        if let Some(input) = kind.report(of) {
             self.timers.push(self.wait(due_ms, Arrived::Timer(input)));
         }
     }

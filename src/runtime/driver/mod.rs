@@ -7,7 +7,6 @@
 mod flight;
 mod nested;
 mod substitute;
-mod timer;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -162,7 +162,7 @@ impl Answers<'_> {
     /// A timer reports when it is due; `of` names a call and its attempt, or a ticket.
     fn timer(&mut self, kind: TimerKind, of: &str, due_ms: u64) {
         let at_ms = self.at_ms.max(due_ms);
-        if let Some(input) = timer_input(kind, of) {
+        if let Some(input) = kind.report(of) {
             self.reports.push(Report { at_ms, input });
         }
     }
@@ -240,23 +240,6 @@ impl Answers<'_> {
         let error = llm::Error::Timeout { message: "the judge is silent".to_owned() };
         self.push(Input::SemanticsFailed { call, attempt, draft, error });
     }
-}
-
-/// The input by which a timer reports.
-pub(super) fn timer_input(kind: TimerKind, of: &str) -> Option<Input> {
-    let named = of.split_once('/').and_then(|(call, attempt)| Some((call, attempt.parse().ok()?)));
-    Some(match kind {
-        TimerKind::Deadline => Input::DeadlineElapsed { displaced: None },
-        TimerKind::TicketExpiry => Input::TicketExpired { ticket: Ticket(of.to_owned()) },
-        TimerKind::Backoff => {
-            let (call, attempt) = named?;
-            Input::BackoffElapsed { call: call.parse().ok()?, attempt }
-        }
-        TimerKind::ToolTimeout => {
-            let (call, attempt) = named?;
-            Input::ToolTimedOut { call: call.parse().ok()?, attempt }
-        }
-    })
 }
 
 fn fresh(call: ToolCallId) -> ToolOutput {

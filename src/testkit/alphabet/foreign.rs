@@ -2,7 +2,7 @@
 //! early, or too late.
 
 use super::Report;
-use super::answers::{lapsed, timer_input};
+use super::answers::lapsed;
 use crate::engine::{Engine, Request};
 use crate::machines::nested::NESTED_MAX;
 use crate::testkit::world::World;
@@ -193,12 +193,12 @@ fn early_timers(engine: &Engine, outstanding: &[Request], at_ms: u64) -> Vec<Rep
     let mut timers: Vec<(u64, Input)> = Vec::new();
     for effect in outstanding {
         if let Effect::StartTimer { kind, of, due_ms } = effect {
-            timers.extend(timer_input(*kind, of).map(|input| (*due_ms, input)));
+            timers.extend(kind.report(of).map(|input| (*due_ms, input)));
         }
     }
     let deadline_ms = engine.decider().clock().and_then(|clock| clock.deadline_ms());
     if let (Some(due_ms), false) = (deadline_ms, engine.run_state().is_terminal()) {
-        timers.extend(timer_input(TimerKind::Deadline, "run").map(|input| (due_ms, input)));
+        timers.extend(TimerKind::Deadline.report("run").map(|input| (due_ms, input)));
     }
     let early = |(due_ms, input): (u64, Input)| {
         let soon = due_ms.checked_sub(1).filter(|soon| *soon >= at_ms)?;

@@ -4,6 +4,7 @@ mod budget;
 mod check;
 mod limits;
 mod model;
+mod settings;
 mod tool;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ pub use budget::{Budgets, Price};
 pub use check::SpecFault;
 pub use limits::Limits;
 pub use model::{Api, ModelSpec, Retry, SecretRef, ToolCalling};
+pub use settings::{Settings, SettingsFault};
 pub use tool::{Projection, ToolSource, ToolSpec, Transport};
 
 object! {
