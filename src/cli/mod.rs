@@ -5,6 +5,7 @@ mod anchor;
 mod announcement;
 mod answer;
 mod attended;
+mod audit;
 mod carry_on;
 mod check;
 mod completions;
@@ -19,6 +20,7 @@ mod histories;
 mod import;
 mod interrupts;
 mod live;
+mod logs;
 mod origin;
 mod output;
 mod performance;
@@ -28,6 +30,7 @@ mod questions;
 mod release;
 mod replay;
 mod resume;
+mod rules;
 mod run;
 mod runs;
 mod screen;
@@ -82,6 +85,8 @@ enum Command {
     Simulate(simulate::Arguments),
     /// Verifies histories: chain, steps and bytes.
     Replay(replay::Arguments),
+    /// Takes recorded runs of other runtimes through the engine, and says what is odd about them.
+    Audit(audit::Arguments),
     /// Prints the closed table; with --check, shows that nothing outside it can be reached.
     Table(table::Arguments),
     /// Draws the graph of a machine, from the code.
@@ -137,6 +142,7 @@ pub fn main() -> ExitCode {
         Command::Wake(arguments) => block_on(resume::wake(&arguments, json)),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments, json),
+        Command::Audit(arguments) => audit::run(&arguments, json),
         Command::Table(arguments) => table::run(&arguments, json),
         Command::Diagram(arguments) => diagram::run(&arguments, json),
         Command::Runs(arguments) => runs::run(&arguments, json),

@@ -108,7 +108,7 @@ fn is_scenario(bytes: &[u8]) -> bool {
 }
 
 /// A run id made of a file's name: what an id cannot hold becomes a dash.
-fn run_id(stem: &str, suffix: &str) -> Result<RunId, String> {
+pub(crate) fn run_id(stem: &str, suffix: &str) -> Result<RunId, String> {
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
     let letters = stem.chars().map(|letter| if allowed(letter) { letter } else { '-' });
     let kept: String = letters.take(RunId::BYTES_MAX.saturating_sub(suffix.len())).collect();
