@@ -77,6 +77,11 @@ impl Recording {
         Some(spec(&self.transcript, index, turn, &self.tools))
     }
 
+    /// The same without what was said before the turn, which decides nothing.
+    pub(super) fn rules(&self, index: usize) -> Option<Spec> {
+        Some(rules(self.transcript.turns.get(index)?, &self.tools))
+    }
+
     /// The run in that place, from 0.
     #[must_use]
     pub fn scenario(&self, index: usize) -> Option<Scenario> {
@@ -139,10 +144,16 @@ fn tool(name: &str, evidence: bool) -> ToolSpec {
 }
 
 fn spec(transcript: &Transcript, index: usize, turn: &Turn, tools: &[ToolSpec]) -> Spec {
-    let usual = Limits::default();
     Spec {
         instructions: transcript.system.clone().unwrap_or_default(),
         prior_messages: transcript.prior(index).flat_map(prior).collect(),
+        ..rules(turn, tools)
+    }
+}
+
+fn rules(turn: &Turn, tools: &[ToolSpec]) -> Spec {
+    let usual = Limits::default();
+    Spec {
         tools: tools.to_vec(),
         retry: Retry { retries_max: 0, ..Retry::default() },
         budgets: Budgets { model_calls: None, tool_calls: None, ..Budgets::default() },

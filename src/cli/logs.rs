@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use super::exit::{Exit, Problem};
 use super::staging::run_id;
-use crate::adapters::playback::play;
+use crate::adapters::audit::Audit;
 use crate::adapters::recording::Recording;
 use crate::adapters::transcripts::{Format, ReadOptions, read};
 use crate::history::Recorder;
 use crate::vocabulary::ids::RunId;
+use crate::vocabulary::spec::Settings;
 
 /// The largest file that is read, in bytes.
 const BYTES_MAX: u64 = 64 << 20;
@@ -81,17 +82,19 @@ pub(crate) fn places(path: &Path, recordings: &[Recording]) -> Result<Vec<Place>
         .collect()
 }
 
-/// The history that a recorded turn makes: as [`play`] takes it, one record a step.
-pub(crate) fn history(recording: &Recording, place: &Place) -> Result<Vec<u8>, String> {
-    let (Some(spec), Some(turn)) = (recording.spec(place.turn), recording.transcript().turns.get(place.turn)) else {
-        return Err(format!("there is no turn {}", place.turn + 1));
+/// The history that the audit makes of each turn of a recording, one record a step.
+pub(crate) fn histories(recording: &Recording, runs: &[RunId]) -> Result<Vec<Vec<u8>>, String> {
+    let rules = Settings::none();
+    let mut audit = Audit::new(recording, &rules);
+    let history = |run| {
+        let (mut recorder, mut history) = (Recorder::new(), Vec::new());
+        let audited = audit.turn(run, |step, engine| history.extend_from_slice(recorder.record(engine, step)));
+        match audited {
+            Some(Err(fault)) => Err(fault.to_string()),
+            Some(Ok(_)) | None => Ok(history),
+        }
     };
-    let (mut recorder, mut history) = (Recorder::new(), Vec::new());
-    let keep = |step: &crate::engine::Step, engine: &crate::engine::Engine| {
-        history.extend_from_slice(recorder.record(engine, step));
-    };
-    play(&place.run, spec, turn, &|text, _| text.to_owned(), keep).map_err(|refusal| refusal.to_string())?;
-    Ok(history)
+    runs.iter().map(history).collect()
 }
 
 /// The files that were named, and those in the folders that were named: sorted, hidden ones and links left out.

@@ -43,6 +43,7 @@ mod subject;
 mod table;
 mod timeline;
 mod verify;
+mod what_if;
 
 use std::process::ExitCode;
 
@@ -87,6 +88,8 @@ enum Command {
     Replay(replay::Arguments),
     /// Takes recorded runs of other runtimes through the engine, and says what is odd about them.
     Audit(audit::Arguments),
+    /// Supposes other rules for recorded runs, and shows how their endings change.
+    WhatIf(what_if::Arguments),
     /// Prints the closed table; with --check, shows that nothing outside it can be reached.
     Table(table::Arguments),
     /// Draws the graph of a machine, from the code.
@@ -143,6 +146,7 @@ pub fn main() -> ExitCode {
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments, json),
         Command::Audit(arguments) => audit::run(&arguments, json),
+        Command::WhatIf(arguments) => what_if::run(&arguments, json),
         Command::Table(arguments) => table::run(&arguments, json),
         Command::Diagram(arguments) => diagram::run(&arguments, json),
         Command::Runs(arguments) => runs::run(&arguments, json),

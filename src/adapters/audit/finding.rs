@@ -134,7 +134,7 @@ impl Seen<'_> {
         if !self.answered && self.turn.claim == Claim::Unsaid {
             findings.push(Finding::NoAnswer);
         }
-        if shown {
+        if self.claims_done() {
             findings.extend(write::undone(self.turn).map(|tool| Finding::FailedWriteClaimedDone { tool }));
         }
         findings.extend(self.calls());
@@ -148,6 +148,13 @@ impl Seen<'_> {
             Claim::Unsaid => self.answered,
             Claim::Cancelled | Claim::LimitReached { .. } | Claim::ModelFailed { .. } | Claim::Failed { .. } => false,
         }
+    }
+
+    /// Whether the end says that what was asked for was done: in so many words, or by an answer that has no word of
+    /// failure.
+    fn claims_done(&self) -> bool {
+        let answer = self.turn.replies.last().and_then(|last| last.text.as_deref()).unwrap_or_default();
+        self.turn.claim == Claim::Success || (self.shows_success() && !write::admits_failure(answer))
     }
 
     /// What is odd about its calls.

@@ -14,7 +14,9 @@ mod finding;
 mod grounding;
 mod write;
 
-use std::collections::BTreeMap;
+use std::cell::Cell;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -22,6 +24,7 @@ use super::playback::{Played, play};
 use super::recording::Recording;
 use super::transcripts::{Claim, Turn};
 use crate::engine::{Ending, Engine, Request, Step};
+use crate::vocabulary::fact::{Fact, PriorFact};
 use crate::vocabulary::ids::RunId;
 use crate::vocabulary::json::Json;
 use crate::vocabulary::refusal::Refusal;
@@ -33,12 +36,20 @@ use conversation::Conversation;
 pub use finding::Finding;
 pub use grounding::Grounding;
 
-/// A recorded conversation, ready to be audited turn by turn.
+/// Facts of earlier turns that the next one may stand on: the latest, and bytes of their statements, at most.
+const CARRIED_MAX: usize = 256;
+/// See [`CARRIED_MAX`].
+const CARRIED_BYTES_MAX: usize = 256 << 10;
+
+/// A recorded conversation, audited turn by turn, in order: a turn may stand on what earlier ones observed.
 #[derive(Debug)]
 pub struct Audit<'a> {
     recording: &'a Recording,
     settings: &'a Settings,
     conversation: Conversation,
+    /// The next turn, from 0.
+    next: usize,
+    carried: VecDeque<PriorFact>,
 }
 
 /// Why a run cannot be audited.
@@ -75,7 +86,7 @@ pub struct Audited {
     pub model_calls: u64,
     /// Tool calls that were admitted.
     pub tool_calls: u64,
-    /// Facts that were observed.
+    /// Facts that it could stand on: what it and the turns before it observed, the latest 256.
     pub facts: usize,
     /// What is odd about it.
     pub findings: Vec<Finding>,
@@ -95,36 +106,41 @@ impl<'a> Audit<'a> {
     /// An audit of a recording under a policy.
     #[must_use]
     pub fn new(recording: &'a Recording, settings: &'a Settings) -> Self {
-        Self { recording, settings, conversation: Conversation::of(recording.transcript()) }
+        let conversation = Conversation::of(recording.transcript());
+        Self { recording, settings, conversation, next: 0, carried: VecDeque::new() }
     }
 
-    /// Audits one turn, from 0; `None` when there is none in that place. `each` sees every step of it.
+    /// Audits the next turn; `None` after the last. `each` sees every step of it.
     ///
     /// # Errors
     /// When no run begins under the policy.
-    pub fn turn(
-        &self,
-        index: usize,
-        run: &RunId,
-        mut each: impl FnMut(&Step, &Engine),
-    ) -> Option<Result<Audited, Unauditable>> {
+    pub fn turn(&mut self, run: &RunId, mut each: impl FnMut(&Step, &Engine)) -> Option<Result<Audited, Unauditable>> {
+        let index = self.next;
         let turn = self.recording.transcript().turns.get(index)?;
-        let spec = self.recording.spec(index)?;
-        Some(self.audited(index, run, turn, &spec, &mut each))
+        let spec = self.spec(index)?;
+        self.next += 1;
+        Some(self.audited(index, run, turn, spec, &mut each))
+    }
+
+    /// The spec of a turn. What was said before decides no ending, so that it is left out; what was observed
+    /// before may be cited.
+    fn spec(&self, index: usize) -> Option<Result<Spec, SettingsFault>> {
+        let spec = self.recording.rules(index)?;
+        Some(self.settings.apply(&Spec { prior_facts: self.carried.iter().cloned().collect(), ..spec }))
     }
 
     fn audited(
-        &self,
+        &mut self,
         index: usize,
         run: &RunId,
         turn: &Turn,
-        spec: &Spec,
+        spec: Result<Spec, SettingsFault>,
         each: &mut impl FnMut(&Step, &Engine),
     ) -> Result<Audited, Unauditable> {
+        let spec = spec?;
         let mut codes: BTreeMap<ObservationCode, u32> = BTreeMap::new();
-        let under = self.settings.apply(spec)?;
         let as_it_is = |text: &str, _: &Engine| text.to_owned();
-        let Played { engine, unanswered } = play(run, under, turn, &as_it_is, |step, engine| {
+        let Played { engine, unanswered } = play(run, spec.clone(), turn, &as_it_is, |step, engine| {
             for signal in &step.signals {
                 if let Signal::CallClosed { code: Some(code), .. } = signal {
                     *codes.entry(*code).or_default() += 1;
@@ -135,10 +151,12 @@ impl<'a> Audit<'a> {
         .map_err(Unauditable::Refused)?;
         let ending = engine.ending().cloned();
         let answered = turn.replies.last().is_some_and(|last| last.calls.is_empty() && last.text.is_some());
-        let grounded = if answered { Some(self.grounded(run, turn, spec)?) } else { None };
+        let grounded = if answered { Some(grounded(run, turn, spec)?) } else { None };
         let (model_calls, tool_calls) =
             engine.ledger().map_or((0, 0), |ledger| (ledger.model_calls, ledger.tool_calls));
-        let facts = engine.facts().len();
+        let observed = engine.facts();
+        let facts = observed.len();
+        self.carry(run, &observed);
         let seen = finding::Seen { turn, answered, ending: ending.as_ref(), facts, codes: &codes };
         let mut findings = seen.findings();
         findings.extend(self.conversation.findings(index));
@@ -157,20 +175,30 @@ impl<'a> Audit<'a> {
         })
     }
 
-    /// The same turn, with its answer as a draft that cites the facts whose words it repeats.
-    fn grounded(&self, run: &RunId, turn: &Turn, spec: &Spec) -> Result<Grounded, Unauditable> {
-        let mut spec = self.settings.apply(spec)?;
-        spec.draft.format = DraftFormat::Json;
-        let inferred = std::cell::Cell::new(Grounding::default());
-        let cites = |text: &str, engine: &Engine| {
-            let found = Grounding::infer(text, &engine.facts());
-            let draft = draft(text, &found);
-            inferred.set(found.grounding);
-            draft
-        };
-        let Played { engine, .. } = play(run, spec, turn, &cites, |_, _| {}).map_err(Unauditable::Refused)?;
-        Ok(Grounded { row: engine.ending().map(|ending| ending.row), grounding: inferred.get() })
+    /// Keeps what a turn observed itself for the next ones.
+    fn carry(&mut self, run: &RunId, observed: &[Arc<Fact>]) {
+        let own = observed.iter().filter(|fact| fact.origin.is_none());
+        self.carried.extend(own.map(|fact| fact.carried_from(run)));
+        let mut bytes: usize = self.carried.iter().map(|fact| fact.statement.len()).sum();
+        while self.carried.len() > CARRIED_MAX || bytes > CARRIED_BYTES_MAX {
+            let Some(oldest) = self.carried.pop_front() else { break };
+            bytes -= oldest.statement.len();
+        }
     }
+}
+
+/// The same turn, with its answer as a draft that cites the facts whose words it repeats.
+fn grounded(run: &RunId, turn: &Turn, mut spec: Spec) -> Result<Grounded, Unauditable> {
+    spec.draft.format = DraftFormat::Json;
+    let inferred = Cell::new(Grounding::default());
+    let cites = |text: &str, engine: &Engine| {
+        let found = Grounding::infer(text, &engine.facts());
+        let draft = draft(text, &found);
+        inferred.set(found.grounding);
+        draft
+    };
+    let Played { engine, .. } = play(run, spec, turn, &cites, |_, _| {}).map_err(Unauditable::Refused)?;
+    Ok(Grounded { row: engine.ending().map(|ending| ending.row), grounding: inferred.get() })
 }
 
 /// The draft that a model would have written that cites.

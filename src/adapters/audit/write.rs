@@ -9,6 +9,23 @@ const WRITING: [&str; 30] = [
     "modify", "move", "patch", "pay", "post", "put", "refund", "remove", "rename", "replace", "return", "save", "send",
     "set", "submit", "update", "upload", "write",
 ];
+/// Words by which an answer admits that something did not work.
+const ADMITTING: [&str; 14] = [
+    "apolog",
+    "can't",
+    "cannot",
+    "could not",
+    "couldn't",
+    "did not",
+    "didn't",
+    "error",
+    "fail",
+    "insufficient",
+    "not possible",
+    "sorry",
+    "unable",
+    "unfortunately",
+];
 /// Commands of an editor that only look.
 const LOOKING: [&str; 4] = ["view", "read", "list", "show"];
 /// Arguments that say where to.
@@ -34,6 +51,12 @@ pub(super) fn undone(turn: &Turn) -> impl Iterator<Item = String> {
     let mut tools: Vec<String> = open.into_iter().map(|(tool, _)| tool.to_owned()).collect();
     tools.dedup();
     tools.into_iter()
+}
+
+/// Whether an answer has a word of failure. English words alone: this is a measure.
+pub(super) fn admits_failure(answer: &str) -> bool {
+    let answer = answer.to_lowercase().replace('\u{2019}', "'");
+    ADMITTING.iter().any(|word| answer.contains(word))
 }
 
 /// Whether a tool's name says that it changes something.

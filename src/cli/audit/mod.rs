@@ -139,11 +139,11 @@ impl Auditor<'_> {
         self.total.files += 1;
         for (conversation, recording) in recordings.iter().enumerate() {
             self.conversation(name, conversation, recording)?;
-            let audit = Audit::new(recording, self.rules);
+            let mut audit = Audit::new(recording, self.rules);
             for place in places.iter().filter(|place| place.conversation == conversation) {
                 let mut lines = Vec::new();
                 let mut timeline = self.page.is_some().then(Timeline::default);
-                let audited = audit.turn(place.turn, &place.run, |step, engine| {
+                let audited = audit.turn(&place.run, |step, engine| {
                     if let Some(timeline) = &mut timeline {
                         // Writing to memory cannot fail.
                         let _ = timeline.step(step, engine, &mut lines);
