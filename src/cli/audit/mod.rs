@@ -206,7 +206,7 @@ impl Auditor<'_> {
     fn unreadable(&mut self, file: &str, reason: &str) -> Result<(), Problem> {
         self.total.unreadable += 1;
         if let Some(page) = &mut self.page {
-            page.unreadable(file, reason)?;
+            page.unreadable(file, reason);
         }
         if self.json {
             self.out.json(&Unreadable { is: "unreadable", file, reason })?;

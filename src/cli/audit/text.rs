@@ -91,6 +91,6 @@ pub(crate) fn total(total: &Total) -> String {
     text
 }
 
-fn count(number: u64, word: &str) -> String {
+pub(crate) fn count(number: u64, word: &str) -> String {
     if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
 }
