@@ -1,4 +1,4 @@
-//! What if: the reports of a history under other rules (SPEC 13.12).
+//! What if: the reports of a history under other rules (SPEC 13.20).
 
 use std::path::{Path, PathBuf};
 

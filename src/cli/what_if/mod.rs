@@ -1,4 +1,4 @@
-//! `portcullis what-if`: recorded runs under other rules (SPEC 13.12).
+//! `portcullis what-if`: recorded runs under other rules (SPEC 13.20).
 
 mod detail;
 mod several;

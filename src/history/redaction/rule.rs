@@ -154,3 +154,19 @@ fn is_timer(text: &str) -> bool {
 fn is_operation(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No history that replays has another timer; whoever forges one gets nothing through.
+    #[test]
+    fn a_timer_is_of_the_run_or_of_one_attempt_of_a_call() {
+        for timer in ["run", "m1/2", "t1.0/1"] {
+            assert!(is_timer(timer), "{timer}");
+        }
+        for text in ["m1", "m1/", "m1/secret", "secret/1", "secret", "/1", "m1/01", ""] {
+            assert!(!is_timer(text), "{text}");
+        }
+    }
+}

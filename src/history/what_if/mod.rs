@@ -1,4 +1,4 @@
-//! What if: the reports of a history under other rules (SPEC 13.12).
+//! What if: the reports of a history under other rules (SPEC 13.20).
 //!
 //! A history holds questions and answers: each effect is a question, each report that comes of it an answer. The
 //! supposed run steps a new engine, with the same task and other rules, and gives each of its questions the
