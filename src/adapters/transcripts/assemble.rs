@@ -7,6 +7,7 @@ use super::line::{Entry, Line, Recorded};
 use super::note::{NoteKind, Notes};
 use super::pairing::pair;
 use super::transcript::{Call, Claim, Reply, Transcript, Turn};
+use crate::vocabulary::llm::FinishReason;
 
 /// Cuts the entries into turns, pairs results with calls, and reads terminal calls as answers.
 pub(super) fn assemble(format: Format, draft: Draft, terminal_tools: &[String]) -> Transcript {
@@ -117,6 +118,8 @@ fn end_with_answer(replies: &mut Vec<Reply>, terminal_tools: &[String], notes: &
             notes.at(at, NoteKind::CommentaryReplaced);
         }
         last.text = text;
+        // It stopped for a call that is none any more.
+        last.finish = last.finish.filter(|finish| *finish != FinishReason::ToolCalls);
     } else {
         replies.push(Reply::new(text.unwrap_or_default(), at));
     }

@@ -15,8 +15,18 @@ pub enum TranscriptError {
         /// The limit in bytes.
         bytes_max: usize,
     },
+    /// A list in the document has more items than `ReadOptions::entries_max`.
+    #[error("{entries} {unit}s, the limit is {entries_max}; split the recording, or raise the limit", unit = format.unit())]
+    TooMany {
+        /// What it was recognised as.
+        format: Format,
+        /// How many there are.
+        entries: usize,
+        /// The limit.
+        entries_max: usize,
+    },
     /// The document is not UTF-8.
-    #[error("{at}: not UTF-8; JSON is always UTF-8, so convert the file first")]
+    #[error("{at}: not UTF-8; every format here is UTF-8, so convert the file first")]
     NotUtf8 {
         /// The first byte that does not belong.
         at: Position,

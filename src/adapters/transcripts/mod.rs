@@ -8,6 +8,8 @@
 //! |---|---|
 //! | [`recognise`] | tells its [`Format`] by its shape |
 //! | one importer a format | gives its conversations as entries, each with its place |
+//! | `speech` | one message in any of the dialects that agent runtimes write |
+//! | `thread` | model requests that each repeat the conversation, as one conversation |
 //! | `assemble` | cuts entries into turns and pairs results with calls, alike for every format |
 //! | [`Transcript`] | what was said, and a [`Note`] for everything that was guessed or left out |
 //!
@@ -16,17 +18,29 @@
 
 mod answer;
 mod assemble;
+mod atif;
 pub mod chat;
+mod claude_code;
 mod draft;
 mod error;
+mod failure;
 mod format;
 mod line;
+mod lines;
 mod node;
 mod note;
+mod openhands;
+mod otlp;
 mod outcome;
+mod outline;
 mod pairing;
 mod position;
+mod react;
 mod reading;
+mod speech;
+mod swe_agent;
+mod temporal;
+mod thread;
 mod transcript;
 
 pub use error::TranscriptError;

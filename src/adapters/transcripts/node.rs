@@ -4,9 +4,11 @@
 //! is, a struct is never filled from a list by position, and no depth of nesting costs stack:
 //! skipping over a value does not recurse.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::error::TranscriptError;
@@ -122,6 +124,27 @@ impl<'a, 'p> Node<'a, 'p> {
         self.decode(Form::Text)
     }
 
+    /// The fields of an object whose names are asked for one by one.
+    pub(super) fn fields<'s>(&'s self) -> Result<Fields<'a, 's>, TranscriptError> {
+        let Entries(entries) = self.decode(Form::Object)?;
+        Ok(Fields { object: self, entries })
+    }
+
+    /// A string's text, and the JSON text of anything else.
+    pub(super) fn loose_text(&self) -> Result<String, TranscriptError> {
+        if self.form() == Form::Text { self.text() } else { Ok(self.raw().to_owned()) }
+    }
+
+    /// A whole number that is not negative, also one that was written as a string.
+    pub(super) fn number(&self) -> Option<u64> {
+        self.raw().trim_matches('"').parse().ok()
+    }
+
+    /// `true` or `false`, also one that was written as a string.
+    pub(super) fn truth(&self) -> Option<bool> {
+        self.raw().trim_matches('"').to_ascii_lowercase().parse().ok()
+    }
+
     fn decode<T: Deserialize<'a>>(&self, expected: Form) -> Result<T, TranscriptError> {
         let found = self.form();
         if found != expected {
@@ -129,6 +152,11 @@ impl<'a, 'p> Node<'a, 'p> {
         }
         serde_json::from_str(self.raw())
             .map_err(|error| self.unreadable(stop_offset(self.raw(), &error), reason(&error)))
+    }
+
+    /// The error of a value that is not what was expected.
+    pub(super) fn expected(&self, what: &str) -> TranscriptError {
+        self.unreadable(0, format!("expected {what}"))
     }
 
     fn unreadable(&self, offset_within: usize, reason: String) -> TranscriptError {
@@ -139,5 +167,79 @@ impl<'a, 'p> Node<'a, 'p> {
             at: Position::of(self.document.as_bytes(), start.saturating_add(offset_within)),
             reason,
         }
+    }
+}
+
+/// The name of a field.
+#[derive(Debug, Deserialize)]
+pub(super) struct Name<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+
+/// An object's fields, in order.
+struct Entries<'a>(Vec<(Name<'a>, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Take;
+        impl<'de> Visitor<'de> for Take {
+            type Value = Entries<'de>;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<'de>, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(Take)
+    }
+}
+
+/// An object's fields. One that is null counts as absent; of repeated ones the last counts.
+#[derive(Debug)]
+pub(super) struct Fields<'a, 'n> {
+    object: &'n Node<'a, 'n>,
+    entries: Vec<(Name<'a>, &'a RawValue)>,
+}
+
+impl<'a, 'n> Fields<'a, 'n> {
+    /// A field.
+    pub(super) fn get(&self, key: &'static str) -> Option<Node<'a, 'n>> {
+        let (_, raw) = self.entries.iter().rev().find(|(name, _)| name.0 == key)?;
+        (raw.get() != "null").then(|| self.object.key(key, raw))
+    }
+
+    /// The first of these fields that is there.
+    pub(super) fn any(&self, keys: &[&'static str]) -> Option<Node<'a, 'n>> {
+        keys.iter().find_map(|key| self.get(key))
+    }
+
+    /// A field that has to be a string where it is there.
+    pub(super) fn text(&self, key: &'static str) -> Result<Option<String>, TranscriptError> {
+        self.get(key).map(|node| node.text()).transpose()
+    }
+
+    /// The first of these fields that is there: a string's text, the JSON text of anything else.
+    pub(super) fn loose(&self, keys: &[&'static str]) -> Result<Option<String>, TranscriptError> {
+        self.any(keys).map(|node| node.loose_text()).transpose()
+    }
+
+    /// The first of these fields that is there, as a whole number.
+    pub(super) fn number(&self, keys: &[&'static str]) -> Option<u64> {
+        self.any(keys).and_then(|node| node.number())
+    }
+
+    /// A field of this type.
+    pub(super) fn of(&self, key: &'static str, form: Form) -> Option<Node<'a, 'n>> {
+        self.get(key).filter(|node| node.form() == form)
+    }
+
+    /// Every field's name and raw value, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+        self.entries.iter().map(|(name, raw)| (&*name.0, *raw))
     }
 }

@@ -1,12 +1,13 @@
 //! From bytes to transcripts.
 
 use super::assemble::assemble;
-use super::chat;
 use super::draft::Draft;
 use super::error::TranscriptError;
 use super::format::{Format, recognise};
+use super::note::{NoteKind, Notes};
 use super::position::Position;
 use super::transcript::Transcript;
+use super::{atif, chat, claude_code, openhands, otlp, react, swe_agent, temporal};
 
 /// How to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,15 +17,17 @@ pub struct ReadOptions {
     /// The largest document in bytes; 64 MiB. Time and memory grow linearly with it; the smallest
     /// possible messages take some fifteen bytes of memory per byte.
     pub bytes_max: usize,
+    /// The most messages, spans, steps, events or lines of a document; a million.
+    pub entries_max: usize,
     /// Tools whose call, last in a turn and without a result, is the turn's answer;
-    /// `Finish` and `submit`.
+    /// `Finish` and `submit`. A format may have more of its own.
     pub terminal_tools: Vec<String>,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
         let terminal_tools = vec!["Finish".to_owned(), "submit".to_owned()];
-        Self { format: None, bytes_max: 64 * 1024 * 1024, terminal_tools }
+        Self { format: None, bytes_max: 64 * 1024 * 1024, entries_max: 1_000_000, terminal_tools }
     }
 }
 
@@ -43,18 +46,44 @@ pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<Vec<Transcript>, Tran
         // What is no JSON at all says where.
         None => return Err(super::node::Node::root(document).err().unwrap_or(TranscriptError::Unrecognised)),
     };
-    let drafts = drafts(format, document)?;
-    let transcripts: Vec<_> = drafts
-        .into_iter()
-        .map(|draft| assemble(format, draft, &options.terminal_tools))
-        .filter(|transcript| !transcript.turns.is_empty())
-        .collect();
-    if transcripts.is_empty() { Err(TranscriptError::NoTurn { format }) } else { Ok(transcripts) }
+    let drafts = drafts(format, document, options)?;
+    let own = format.terminal_tools().iter().map(ToString::to_string);
+    let terminal_tools: Vec<_> = options.terminal_tools.iter().cloned().chain(own).collect();
+    let (mut transcripts, mut silent) = (Vec::new(), Notes::new(format));
+    for draft in drafts {
+        let (begins, entries) = (draft.entries.first().map(|entry| entry.at), draft.entries.len());
+        let transcript = assemble(format, draft, &terminal_tools);
+        match begins {
+            Some(begins) if transcript.turns.is_empty() => {
+                silent.at(begins, NoteKind::NobodyAsked { entries });
+            }
+            Some(_) => transcripts.push(transcript),
+            None => {}
+        }
+    }
+    let first = transcripts.first_mut().ok_or(TranscriptError::NoTurn { format })?;
+    first.notes.extend(silent.in_order());
+    Ok(transcripts)
 }
 
-fn drafts(format: Format, document: &str) -> Result<Vec<Draft>, TranscriptError> {
+fn drafts(format: Format, document: &str, options: &ReadOptions) -> Result<Vec<Draft>, TranscriptError> {
     match format {
-        Format::ChatCompletions => chat::read(document),
+        Format::ChatCompletions => chat::read(document, options),
+        Format::Otlp => otlp::read(document, options),
+        Format::Atif => atif::read(document, options),
+        Format::Temporal => temporal::read(document, options),
+        Format::OpenHands => openhands::read(document, options),
+        Format::SweAgent => swe_agent::read(document, options),
+        Format::ClaudeCode => claude_code::read(document, options),
+        Format::React => react::read(document, options),
+    }
+}
+
+impl ReadOptions {
+    /// Refuses a list with more items than are read.
+    pub(super) fn admit(&self, format: Format, entries: usize) -> Result<(), TranscriptError> {
+        let entries_max = self.entries_max;
+        if entries <= entries_max { Ok(()) } else { Err(TranscriptError::TooMany { format, entries, entries_max }) }
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Transcript {
     pub opening: Vec<Reply>,
     /// The turns in order; at least one.
     pub turns: Vec<Turn>,
-    /// Everything that was left out or looked odd, in message order.
+    /// Everything that was left out, guessed or looked odd, in the recording's order.
     pub notes: Vec<Note>,
 }
 
@@ -28,7 +28,7 @@ pub struct Transcript {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Turn {
-    /// Index of the user message in the recorded list, from 0.
+    /// Place of the user message in the recording, counted as [`Format::unit`] says.
     pub at: usize,
     /// The user's text as recorded; may be empty, which a note says.
     pub task: String,
@@ -78,7 +78,7 @@ pub struct Reply {
     pub finish: Option<FinishReason>,
     /// What it used, as far as that was recorded.
     pub usage: llm::Usage,
-    /// Index of the message in the recorded list, from 0. Two replies share one index when a
+    /// Its place in the recording, counted as [`Format::unit`] says. Two replies share one place when a
     /// terminal call stood beside other calls.
     pub at: usize,
 }

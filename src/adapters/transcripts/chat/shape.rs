@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::super::node::{Form, Node};
+use super::super::outline::Outline;
 
 /// The form in which a transcript was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,58 +83,40 @@ impl Located<'_> {
     }
 }
 
-#[derive(Deserialize)]
-struct Outline<'a> {
-    spec: Option<IgnoredAny>,
-    #[serde(borrow)]
-    messages: Option<&'a RawValue>,
-    #[serde(borrow)]
-    traj: Option<&'a RawValue>,
-    #[serde(borrow)]
-    answer_generation: Option<&'a RawValue>,
+/// Whether a document that looks so from outside is one of them.
+pub(in super::super) fn is(outline: &Outline<'_>) -> bool {
+    seen(outline).is_some()
+}
+
+/// The part of a document that holds the messages.
+pub(super) fn located<'a>(root: &Node<'a, '_>) -> Option<Located<'a>> {
+    seen(&Outline::of(root.raw()))
 }
 
 /// The more specific shape wins: a benchmark's file may well have a field called `messages`.
-pub(super) fn located<'a>(root: &Node<'a, '_>) -> Option<Located<'a>> {
-    match root.form() {
-        Form::List => {
-            let first = root.items().ok()?.first().copied()?;
-            root.index(0, first).object::<Item>().ok()?.is_message().then_some(Located::List)
-        }
-        Form::Object => {
-            let outline: Outline = root.object().ok()?;
-            if outline.spec.is_some() {
-                return None;
-            }
-            let answer = outline.answer_generation.filter(|raw| Form::of(raw) == Form::Object);
-            let traj = outline.traj.filter(|raw| holds_messages(&root.key("traj", raw)));
-            let messages = outline.messages.filter(|raw| holds_messages(&root.key("messages", raw)));
-            answer
-                .map(Located::ToolBench)
-                .or_else(|| traj.map(Located::TauBench))
-                .or_else(|| messages.map(Located::Messages))
-        }
-        Form::Text | Form::Scalar => None,
+fn seen<'a>(outline: &Outline<'a>) -> Option<Located<'a>> {
+    if outline.get("spec").is_some() {
+        return None;
     }
-}
-
-#[derive(Deserialize)]
-struct Item<'a> {
-    #[serde(borrow)]
-    role: Option<&'a RawValue>,
-}
-
-impl Item<'_> {
-    fn is_message(&self) -> bool {
-        self.role.is_some_and(|role| Form::of(role) == Form::Text)
+    if outline.first().is_some_and(|first| is_message(&first)) {
+        return Some(Located::List);
     }
+    let answer = outline.get("answer_generation").filter(|raw| Form::of(raw) == Form::Object);
+    let listed = |key| outline.get(key).filter(|raw| holds_messages(raw));
+    answer
+        .map(Located::ToolBench)
+        .or_else(|| listed("traj").map(Located::TauBench))
+        .or_else(|| listed("messages").map(Located::Messages))
 }
 
-fn holds_messages(list: &Node<'_, '_>) -> bool {
-    match list.items() {
-        Ok(items) => {
-            items.first().is_none_or(|first| list.index(0, first).object::<Item>().is_ok_and(|item| item.is_message()))
-        }
-        Err(_) => false,
+fn is_message(outline: &Outline<'_>) -> bool {
+    outline.has("role", Form::Text)
+}
+
+fn holds_messages(raw: &RawValue) -> bool {
+    match Outline::of(raw.get()) {
+        Outline::List(None) => true,
+        list @ Outline::List(Some(_)) => list.first().is_some_and(|first| is_message(&first)),
+        Outline::Object(_) | Outline::Other => false,
     }
 }
