@@ -36,6 +36,7 @@ fn begin(spec: Spec) -> Vec<Input> {
         spec: Box::new(spec),
         nonce: "nonce".to_owned(),
         wall_time: "2026-01-01T00:00:00Z".to_owned(),
+        forked_from: None,
     };
     vec![started, Input::EnvironmentResolved { environment: Box::new(environment) }]
 }

@@ -80,6 +80,7 @@ fn main() {
         spec: Box::new(spec),
         nonce: "a number used once".to_owned(),
         wall_time: "2026-01-01T00:00:00Z".to_owned(),
+        forked_from: None,
     }];
     let (mut engine, mut recorder, mut history) = (Engine::new(), Recorder::new(), Vec::new());
     let mut at_ms = 0;

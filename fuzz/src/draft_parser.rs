@@ -77,6 +77,7 @@ fn waiting(format: DraftFormat, has_schema: bool) -> Engine {
         spec: Box::new(spec),
         nonce: "n".to_owned(),
         wall_time: String::new(),
+        forked_from: None,
     });
     report(Input::EnvironmentResolved { environment: Box::new(Environment { tools, ..Environment::default() }) });
     let (call, attempt) = ("m1".parse().expect("an id"), 1);

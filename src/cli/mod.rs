@@ -54,8 +54,8 @@ pub(crate) use exit::{Exit, Problem};
 /// A deterministic, fail-closed run engine for LLM agents.
 ///
 /// Exit codes: 0 success or reproduced, 1 unexpected error, 2 bad usage or input, 3 fallback, 4 failed,
-/// 5 cancelled, 6 divergence, 7 corrupt or unreadable history, 8 awaiting a person, 9 reproduced but open,
-/// 10 persistence failed.
+/// 5 cancelled, 6 divergence, difference or broken invariant, 7 corrupt or unreadable history, 8 awaiting a person,
+/// 9 reproduced but open, 10 persistence failed.
 #[derive(Debug, Parser)]
 #[command(name = "portcullis", version, about, max_term_width = 100)]
 struct Arguments {

@@ -24,7 +24,7 @@ use crate::vocabulary::spec::Spec;
 impl Core {
     /// Begins a run. The error says what is wrong with `run_started`.
     pub(crate) fn begin(input: &Input, out: &mut Outbox) -> Result<Self, Objection> {
-        let Input::RunStarted { run_id, spec, nonce, wall_time } = input else {
+        let Input::RunStarted { run_id, spec, nonce, wall_time, .. } = input else {
             return Err(Objection { kind: RefusalKind::NotStarted, machine: "run", reason: None });
         };
         let data_schema = check_start(spec, nonce, wall_time).map_err(|reason| Objection {

@@ -1,5 +1,9 @@
 //! Floor 3, memory: records, their chain, reading them strictly and replaying them (SPEC 13). Bytes, no
 //! files.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`redaction`] | a history without what was written in it |
 
 mod chain;
 mod fault;

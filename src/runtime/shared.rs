@@ -395,7 +395,7 @@ impl Shared {
         let permit = self.permit().await;
         let busy = self.equipment.clock.busy();
         let (mut engine, mut recorder) = (Engine::new(), Recorder::new());
-        let input = Input::RunStarted { run_id: run.clone(), spec, nonce, wall_time };
+        let input = Input::RunStarted { run_id: run.clone(), spec, nonce, wall_time, forked_from: None };
         let step = engine.step(0, input).map_err(|refusal| Error::Resolution {
             reason: refusal.reason.clone().unwrap_or_else(|| refusal.to_string()),
         })?;

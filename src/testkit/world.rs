@@ -99,6 +99,12 @@ impl World {
     pub fn start(&self) -> Result<Input, MalformedId> {
         let run_id: RunId = self.name.parse()?;
         let spec = Box::new(self.spec.clone());
-        Ok(Input::RunStarted { run_id, spec, nonce: "explored".to_owned(), wall_time: String::new() })
+        Ok(Input::RunStarted {
+            run_id,
+            spec,
+            nonce: "explored".to_owned(),
+            wall_time: String::new(),
+            forked_from: None,
+        })
     }
 }

@@ -24,6 +24,9 @@ tagged! {
             nonce: String,
             /// When it began, for people only: at most 64 bytes, RFC 3339 by custom.
             wall_time: String,
+            /// The run whose first records it took over; absent for a run of its own.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            forked_from: Option<Parent>,
         },
         /// Tools, gates and hooks were found and merged.
         EnvironmentResolved = "environment_resolved" {
@@ -238,6 +241,18 @@ tagged! {
             /// Its digest.
             digest: Digest,
         },
+    }
+}
+
+object! {
+    /// Where a fork left its parent (SPEC 13.13).
+    pub struct Parent {
+        /// The parent.
+        pub run: RunId,
+        /// The last of the records that were taken over.
+        pub seq: u64,
+        /// The hash of that record.
+        pub head: Digest,
     }
 }
 

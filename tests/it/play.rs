@@ -71,7 +71,7 @@ pub(crate) fn content(text: Option<&str>, calls: &[(&str, &str)]) -> Content {
 
 pub(crate) fn started(run: &str, spec: Spec) -> Input {
     let (nonce, wall_time) = ("nonce".to_owned(), "2026-01-01T00:00:00Z".to_owned());
-    Input::RunStarted { run_id: run.parse().unwrap(), spec: Box::new(spec), nonce, wall_time }
+    Input::RunStarted { run_id: run.parse().unwrap(), spec: Box::new(spec), nonce, wall_time, forked_from: None }
 }
 
 pub(crate) fn cancel() -> Input {

@@ -57,6 +57,7 @@ fn malformed_comes_before_everything_else() {
         spec: Box::new(spec()),
         nonce: String::new(),
         wall_time: String::new(),
+        forked_from: None,
     };
     assert_eq!(play.refused(nameless.clone()), Malformed, "before already_started");
     assert_eq!(Play::unborn().refused(nameless), Malformed);

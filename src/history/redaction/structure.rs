@@ -43,6 +43,7 @@ pub(super) static INPUT: Rule = Object(&[
     ("spec", SPEC),
     ("nonce", Payload),
     ("wall_time", Payload),
+    ("forked_from", Object(&[("run", Payload), ("seq", Number), ("head", Payload)])),
     ("environment", ENVIRONMENT),
     ("error", ERROR),
     ("call", Id),

@@ -109,7 +109,7 @@ where
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let run_id = format!("conformance-{number}").parse().map_err(|malformed| Wrong(format!("{malformed}")))?;
         let (spec, nonce) = (Box::new(self.spec.clone()), "conformance".to_owned());
-        step(&mut engine, Input::RunStarted { run_id, spec, nonce, wall_time: String::new() })?;
+        step(&mut engine, Input::RunStarted { run_id, spec, nonce, wall_time: String::new(), forked_from: None })?;
         step(&mut engine, Input::EnvironmentResolved { environment: Box::new(environment.clone()) })?;
         if let Some(ending) = engine.ending() {
             return Err(Wrong(format!("the engine does not take what was resolved: {:?}", ending.failure)));

@@ -160,7 +160,7 @@ fn malformed(world: &World) -> Vec<Input> {
 fn start(nonce: &str) -> Option<Input> {
     let spec = Box::new(Spec::new("another", "model"));
     let (nonce, wall_time) = (nonce.to_owned(), String::new());
-    Some(Input::RunStarted { run_id: "another".parse().ok()?, spec, nonce, wall_time })
+    Some(Input::RunStarted { run_id: "another".parse().ok()?, spec, nonce, wall_time, forked_from: None })
 }
 
 /// What any run may get at any time, and no run before its beginning or after its end.

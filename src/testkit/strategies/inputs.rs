@@ -14,7 +14,7 @@ use crate::vocabulary::fact::Statement;
 use crate::vocabulary::failure::ResolutionError;
 use crate::vocabulary::ids::{Ask, JudgeCallId, ModelCallId, NestedCallId, RunId, Ticket, ToolCallId};
 use crate::vocabulary::input::{
-    CancelOrigin, Decision, GateAnswer, Input, LiveTool, NestedKind, Reconciliation, Verdict,
+    CancelOrigin, Decision, GateAnswer, Input, LiveTool, NestedKind, Parent, Reconciliation, Verdict,
 };
 use crate::vocabulary::json::Json;
 use crate::vocabulary::llm::{self, Content, FinishReason, ToolRequest, Usage};
@@ -55,9 +55,14 @@ fn written(input: &Input) -> String {
 
 fn of_runs() -> BoxedStrategy<Input> {
     let run = select(vec!["a", "run-1", "R.2_x"]).prop_filter_map("a run id", |id| id.parse::<RunId>().ok());
-    let started = (run, spec(), "[a-z]{1,8}").prop_map(|(run_id, spec, nonce)| {
+    let parent = (run.clone(), any::<u16>()).prop_map(|(run, seq)| {
+        let head = Digest::of("strategies", &[run.as_str().as_bytes()]);
+        Parent { run, seq: u64::from(seq), head }
+    });
+    let started = (run, spec(), "[a-z]{1,8}", of(parent));
+    let started = started.prop_map(|(run_id, spec, nonce, forked_from)| {
         let wall_time = "2026-01-01T00:00:00Z".to_owned();
-        Input::RunStarted { run_id, spec: Box::new(spec), nonce, wall_time }
+        Input::RunStarted { run_id, spec: Box::new(spec), nonce, wall_time, forked_from }
     });
     let displaced = of_tools().prop_map(Box::new);
     let live = prop_oneof![Just(Recovery::NeverReplay), Just(Recovery::Idempotent), Just(Recovery::ReplaySafe)]

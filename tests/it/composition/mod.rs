@@ -61,7 +61,7 @@ fn run_in(environment: Environment) -> (Engine, Step) {
     let mut engine = Engine::new();
     let (run_id, spec) = ("composed".parse().unwrap(), Box::new(Spec::new("find out", "model")));
     let (nonce, wall_time) = ("nonce".to_owned(), "2026-01-01T00:00:00Z".to_owned());
-    engine.step(0, Input::RunStarted { run_id, spec, nonce, wall_time }).unwrap();
+    engine.step(0, Input::RunStarted { run_id, spec, nonce, wall_time, forked_from: None }).unwrap();
     let step = engine.step(0, Input::EnvironmentResolved { environment: Box::new(environment) }).unwrap();
     (engine, step)
 }
