@@ -14,6 +14,7 @@ mod consent;
 mod diagram;
 mod ending;
 mod exit;
+mod explain;
 mod exploration;
 mod export;
 mod histories;
@@ -27,6 +28,7 @@ mod performance;
 mod place;
 mod proof;
 mod questions;
+mod reasons;
 mod release;
 mod replay;
 mod resume;
@@ -98,6 +100,8 @@ enum Command {
     Runs(runs::Arguments),
     /// Shows what happened in a run, and what it waits for.
     Show(show::Arguments),
+    /// Says why a run ended as it did, and what would have had to be otherwise; or what it waits for.
+    Explain(explain::Arguments),
     /// Gives a history out of the store, whole or redacted.
     Export(export::Arguments),
     /// Takes histories into the store, verified.
@@ -151,6 +155,7 @@ pub fn main() -> ExitCode {
         Command::Diagram(arguments) => diagram::run(&arguments, json),
         Command::Runs(arguments) => runs::run(&arguments, json),
         Command::Show(arguments) => show::run(&arguments, json),
+        Command::Explain(arguments) => explain::run(&arguments, json),
         Command::Export(arguments) => export::run(&arguments, json),
         Command::Import(arguments) => import::run(&arguments, json),
         Command::Anchor(arguments) => anchor::run(&arguments),

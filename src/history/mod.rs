@@ -3,9 +3,11 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`explain`] | why a run ended as it did, or what it waits for |
 //! | [`redaction`] | a history without what was written in it |
 
 mod chain;
+pub mod explain;
 mod fault;
 mod reader;
 mod record;

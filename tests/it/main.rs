@@ -20,6 +20,8 @@ mod breaking;
 mod cases;
 #[cfg(feature = "cli")]
 mod check_command;
+#[cfg(feature = "cli")]
+mod cli;
 #[cfg(feature = "testkit")]
 mod closed_table;
 #[cfg(feature = "cli")]
