@@ -21,6 +21,7 @@ mod histories;
 mod import;
 mod interrupts;
 mod live;
+mod moment;
 mod logs;
 mod origin;
 mod output;

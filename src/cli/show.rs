@@ -1,11 +1,12 @@
 //! `portcullis show`: what happened in a run, and what it waits for (SPEC 14).
 
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{BufRead, BufWriter, IsTerminal, Write};
 
 use serde::Serialize;
 
 use super::ending::{EndingLine, OpenLine, describe};
 use super::exit::{Exit, Problem, printable};
+use super::moment::{Moment, Privileged};
 use super::output::Output;
 use super::place::{Place, quoted};
 use super::questions::{self, QuestionLine};
@@ -18,6 +19,7 @@ use crate::history::Tail;
 use crate::runtime::Question;
 use crate::runtime::store::{Listed, Owner, Standing};
 use crate::vocabulary::ids::ToolCallId;
+use crate::vocabulary::input::{Input, Parent};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -36,18 +38,31 @@ pub(crate) struct Arguments {
     /// Also what a model, a judge or a tool said when it failed. Privileged: it may hold text that was not released.
     #[arg(long, conflicts_with_all = ["ticket", "call"])]
     errors: bool,
+    /// This record alone: its input, signals and effects, the whole state after it, and what is outstanding.
+    #[arg(long, value_name = "SEQ", conflicts_with_all = ["ticket", "call"])]
+    step: Option<u64>,
+    /// With --step, also the input as it was written. Privileged: it may hold text that was not released.
+    #[arg(long, requires = "step")]
+    payloads: bool,
     #[command(flatten)]
     place: Place,
 }
 
 pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
     let Source { name, listed, lines, carrier } = Source::named(&arguments.history, arguments.run, &arguments.place)?;
+    if let Some(seq) = arguments.step {
+        return look_closely(&name, lines, seq, arguments, json);
+    }
     let wanted = arguments.ticket.clone().map(Wanted::Ticket).or(arguments.call.map(Wanted::Call));
     let quiet = wanted.is_none() && std::io::stdout().is_terminal();
     let bar = progress(listed.as_ref().map(|listed| listed.records), quiet);
     let mut out = Output::new(BufWriter::new(std::io::stdout().lock()));
-    let mut timeline = Timeline::with_errors(arguments.errors);
+    let mut timeline = Timeline::of_a_history(arguments.errors);
+    let mut parent = None;
     let stepped = step_through(&name, lines, &bar, |step, engine| {
+        if let Input::RunStarted { forked_from, .. } = &step.input {
+            parent.clone_from(forked_from);
+        }
         match (&wanted, json) {
             (Some(_), _) => {}
             (None, true) => out.json(&StepLine::new(step, arguments.errors))?,
@@ -68,13 +83,35 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
     }
     let open = questions::open(&stepped.engine);
     if json {
-        out.json(&Shown::new(&stepped, &open))?;
+        out.json(&Shown::new(&stepped, &open, parent.as_ref()))?;
     } else {
         let kept = Kept { name: &name, listed: listed.as_ref(), carrier, store: arguments.place.again() };
+        if let Some(Parent { run, seq, head }) = &parent {
+            writeln!(out, "{}", printable(&format!("forked from {run} after record {seq}, head {head}")))?;
+        }
         kept.end(&stepped, &open, &mut out)?;
     }
     out.finish()?;
     Ok(exit(&stepped))
+}
+
+/// Shows one record of a history, which is stepped to its end all the same: nothing is shown of a damaged one.
+fn look_closely(name: &str, lines: impl BufRead, seq: u64, arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
+    let (mut timeline, mut found) = (Timeline::of_a_history(false), None);
+    let stepped = step_through(name, lines, &progress(None, true), |step, engine| {
+        timeline.step(step, engine, &mut std::io::sink())?;
+        if step.seq == seq {
+            found = Some(Moment::new(step, engine, timeline.sentence(step, engine)));
+        }
+        Ok(())
+    })?;
+    let records = stepped.records;
+    let Some(moment) = found else {
+        let last = records.saturating_sub(1);
+        return Err(Problem::usage(format!("{name}: there is no record {seq}: it has {records}, 0 to {last}")));
+    };
+    let privileged = Privileged { errors: arguments.errors, payloads: arguments.payloads };
+    moment.show(records, privileged, json)
 }
 
 fn exit(stepped: &Stepped) -> Exit {
@@ -194,6 +231,8 @@ struct Shown<'a> {
     #[serde(flatten)]
     ending: Ended<'a>,
     delivered: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forked_from: Option<&'a Parent>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     awaiting: Vec<QuestionLine<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -215,7 +254,7 @@ struct Cut {
 }
 
 impl<'a> Shown<'a> {
-    fn new(stepped: &'a Stepped, open: &'a [Question]) -> Self {
+    fn new(stepped: &'a Stepped, open: &'a [Question], forked_from: Option<&'a Parent>) -> Self {
         let Stepped { engine, run, records, head, tail } = stepped;
         let (ledger, delivered) = (engine.ledger(), engine.decider().is_delivered());
         let ending = match engine.ending() {
@@ -223,6 +262,6 @@ impl<'a> Shown<'a> {
             None => Ended::Open(OpenLine::new(run, ledger, *records, *head)),
         };
         let cut = tail.as_ref().map(|tail| Cut { offset: tail.offset, bytes: tail.bytes });
-        Self { ending, delivered, awaiting: open.iter().map(QuestionLine::from).collect(), cut }
+        Self { ending, delivered, forked_from, awaiting: open.iter().map(QuestionLine::from).collect(), cut }
     }
 }

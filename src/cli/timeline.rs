@@ -8,9 +8,9 @@ use super::exit::printable;
 use crate::adapters::scenario::Scene;
 use crate::engine::{Engine, Request, Step};
 use crate::machines::ledger::Ledger;
-use crate::vocabulary::effect::{Effect, GateSubject, TimerKind};
+use crate::vocabulary::effect::{Effect, GateSubject, Purpose, TimerKind};
 use crate::vocabulary::environment::{Environment, HookPoint};
-use crate::vocabulary::ids::ToolCallId;
+use crate::vocabulary::ids::{ModelCallId, ToolCallId};
 use crate::vocabulary::input::{Decision, GateAnswer, Input, Reconciliation};
 use crate::vocabulary::message::Message;
 use crate::vocabulary::signal::Signal;
@@ -25,15 +25,29 @@ const NAME_MAX: usize = 60;
 pub(crate) struct Timeline {
     tools: BTreeMap<ToolCallId, String>,
     spent: String,
+    rounds: Rounds,
     /// Whether it also says what others said when they failed. That is privileged: it may hold text that was not
     /// released.
     errors: bool,
 }
 
+/// Whether rounds are set apart. A run that is watched goes line by line; a history is read as a whole.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Rounds {
+    #[default]
+    Together,
+    Apart {
+        /// How many were begun.
+        begun: u32,
+        /// The model call whose answer begins the next one.
+        next: Option<ModelCallId>,
+    },
+}
+
 impl Timeline {
-    /// A timeline that, if so, also says what others said when they failed.
-    pub(crate) fn with_errors(errors: bool) -> Self {
-        Self { errors, ..Self::default() }
+    /// The timeline of a history, its rounds set apart; if so, it also says what others said when they failed.
+    pub(crate) fn of_a_history(errors: bool) -> Self {
+        Self { errors, rounds: Rounds::Apart { begun: 0, next: None }, ..Self::default() }
     }
 
     /// Shows one scene.
@@ -62,6 +76,9 @@ impl Timeline {
             line.push_str(&format!("  [{spent}]"));
             self.spent = spent;
         }
+        if let Some(round) = self.begun(step) {
+            writeln!(out, "  round {round}")?;
+        }
         writeln!(out, "{}", printable(&line))?;
         if let Some(said) = self.errors.then(|| said(&step.input)).flatten() {
             writeln!(out, "{:13}- it says: {}", "", printable(&said.replace('\n', " ")))?;
@@ -71,6 +88,31 @@ impl Timeline {
             writeln!(out, "{:13}- {}", "", printable(&consequence))?;
         }
         Ok(())
+    }
+
+    /// What happened in a step, in one line.
+    pub(crate) fn sentence(&self, step: &Step, engine: &Engine) -> String {
+        self.happened(&step.input, engine)
+    }
+
+    /// The round that this step begins, with what its model call brings. Repairs belong to the round before them.
+    fn begun(&mut self, step: &Step) -> Option<u32> {
+        let Rounds::Apart { begun, next } = &mut self.rounds else { return None };
+        let called = if let Input::ModelResponded { call, .. } | Input::ModelFailed { call, .. } = &step.input {
+            next.take_if(|next| *next == *call)
+        } else {
+            None
+        };
+        *begun = begun.saturating_add(u32::from(called.is_some()));
+        let opened = step.effects.iter().find_map(|effect| {
+            if let Effect::CallModel { call, attempt: 1, purpose: Purpose::Step, .. } = effect {
+                Some(*call)
+            } else {
+                None
+            }
+        });
+        *next = opened.or(*next);
+        called.map(|_| *begun)
     }
 
     fn called(&self, call: ToolCallId) -> String {

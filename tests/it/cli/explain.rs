@@ -4,7 +4,7 @@ use portcullis::engine::Engine;
 use portcullis::engine::table::ROWS;
 use portcullis::history::explain::{Condition, Standing, Witness};
 
-use super::{every_history, expect, file, golden, json, reports};
+use super::{conclusions, every_history, expect, file, golden, json, reports};
 use crate::support::Scratch;
 
 /// The explanation as text and as JSON, beside each other.
@@ -120,6 +120,25 @@ fn an_open_run_waits_for_a_person_with_8_and_for_anything_else_with_9() {
     assert_eq!(fields["open"]["waits_for"][0]["by_a_person"], true);
     let inferring = file(&folder, "inferring.jsonl", first(2).as_bytes());
     assert!(expect(9, &["explain", &inferring]).out.contains("call_model (m1, attempt 1)"));
+}
+
+#[test]
+fn no_explanation_and_no_step_tells_what_was_not_released() {
+    for (name, row) in [("row-02-unknown-citation", 2), ("row-04-judge-contradicts", 4), ("row-20-release-blocked", 20)]
+    {
+        let history = golden(name);
+        let kept = conclusions(&super::bytes(&history));
+        assert!(!kept.is_empty() && kept.iter().all(|text| text.len() > 8), "{kept:?}");
+        let mut said = vec![expect(0, &["explain", &history]).out, expect(0, &["explain", &history, "--json"]).out];
+        let records = reports(&super::bytes(&history)).len();
+        for seq in 0..records {
+            said.push(expect(0, &["show", &history, "--step", &seq.to_string()]).out);
+            said.push(expect(0, &["show", &history, "--step", &seq.to_string(), "--json"]).out);
+        }
+        for text in &kept {
+            assert!(!said.iter().any(|said| said.contains(text.as_str())), "row {row} tells {text:?}");
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Commands that look at recorded histories: nothing is started and nothing is asked (SPEC 13.12, 14).
 
 mod explain;
+mod show;
 
 use std::fs;
 use std::path::PathBuf;
