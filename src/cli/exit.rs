@@ -32,7 +32,7 @@ pub(crate) enum Exit {
     Failed = 4,
     /// The run was cancelled.
     Cancelled = 5,
-    /// A history does not reproduce.
+    /// A history does not reproduce, breaks an invariant, or is not the same as another.
     Divergence = 6,
     /// A history is corrupt or unreadable.
     Corrupt = 7,

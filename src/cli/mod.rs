@@ -8,10 +8,12 @@ mod attended;
 mod audit;
 mod carry_on;
 mod check;
+mod columns;
 mod completions;
 mod configuration;
 mod consent;
 mod diagram;
+mod diff;
 mod ending;
 mod exit;
 mod explain;
@@ -103,6 +105,8 @@ enum Command {
     Show(show::Arguments),
     /// Says why a run ended as it did, and what would have had to be otherwise; or what it waits for.
     Explain(explain::Arguments),
+    /// Compares two histories: 0 the same but for ids and times, 6 different.
+    Diff(diff::Arguments),
     /// Gives a history out of the store, whole or redacted.
     Export(export::Arguments),
     /// Takes histories into the store, verified.
@@ -157,6 +161,7 @@ pub fn main() -> ExitCode {
         Command::Runs(arguments) => runs::run(&arguments, json),
         Command::Show(arguments) => show::run(&arguments, json),
         Command::Explain(arguments) => explain::run(&arguments, json),
+        Command::Diff(arguments) => diff::run(&arguments, json),
         Command::Export(arguments) => export::run(&arguments, json),
         Command::Import(arguments) => import::run(&arguments, json),
         Command::Anchor(arguments) => anchor::run(&arguments),

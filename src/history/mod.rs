@@ -4,11 +4,15 @@
 //! | module | what |
 //! |---|---|
 //! | [`explain`] | why a run ended as it did, or what it waits for |
+//! | [`compare`] | where two histories part |
 //! | [`redaction`] | a history without what was written in it |
 
 mod chain;
+pub mod compare;
+mod difference;
 pub mod explain;
 mod fault;
+mod identity;
 mod reader;
 mod record;
 pub mod redaction;

@@ -5,6 +5,7 @@ use std::io::BufRead;
 use serde::Deserialize;
 
 use super::chain;
+use super::difference::{Found, differences};
 use super::fault::{Fault, FaultCode};
 use super::reader::{Line, Lines, Next, Tail};
 use super::record::{Envelope, Recorder, VERSION};
@@ -175,6 +176,12 @@ impl<S: Stepper> Replay<S> {
         self.records
     }
 
+    /// The hash of the last record; all zeros before the first.
+    #[must_use]
+    pub fn head(&self) -> Digest {
+        self.recorder.head()
+    }
+
     /// What took the inputs, and a recorder that goes on after the last record.
     pub fn into_parts(self) -> (S, Recorder) {
         (self.stepper, self.recorder)
@@ -290,37 +297,15 @@ fn leading_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
 /// The first field that differs between two lines.
 fn first_difference(seq: u64, expected: &[u8], got: &[u8]) -> Divergence {
     let read = |bytes: &[u8]| Json::parse_bytes(bytes.trim_ascii_end()).unwrap_or(Json::Null);
-    let found = difference("", &read(expected), &read(got));
-    let (field, expected, got) =
-        found.unwrap_or_else(|| ("bytes".to_owned(), "the same fields, spelt otherwise".to_owned(), String::new()));
-    Divergence { seq, field, expected, got }
-}
-
-fn difference(path: &str, expected: &Json, got: &Json) -> Option<(String, String, String)> {
-    let inside = |name: &str| {
-        if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
-    };
-    match (expected, got) {
-        (Json::Object(expected), Json::Object(got)) => {
-            // The order in which a record is written, so that causes come before their consequences.
-            const ORDER: [&str; 7] = ["v", "run", "seq", "at_ms", "input", "signals", "state"];
-            let leading = ORDER.into_iter().filter(|name| path.is_empty() && expected.contains_key(*name));
-            let names = leading.chain(expected.keys().chain(got.keys()).map(String::as_str));
-            names.into_iter().find_map(|name| match (expected.get(name), got.get(name)) {
-                (Some(expected), Some(got)) => difference(&inside(name), expected, got),
-                (None, None) => None,
-                (expected, got) => Some((inside(name), shown(expected), shown(got))),
-            })
-        }
-        (Json::Array(expected), Json::Array(got)) => {
-            let longest = expected.len().max(got.len());
-            (0..longest).find_map(|index| match (expected.get(index), got.get(index)) {
-                (Some(expected), Some(got)) => difference(&inside(&index.to_string()), expected, got),
-                (expected, got) => Some((inside(&index.to_string()), shown(expected), shown(got))),
-            })
-        }
-        (expected, got) if expected == got => None,
-        (expected, got) => Some((path.to_owned(), shown(Some(expected)), shown(Some(got)))),
+    let (expected, got) = (read(expected), read(got));
+    match differences("", Some(&expected), Some(&got), |_| false).into_iter().next() {
+        Some(Found { path, left, right }) => Divergence { seq, field: path, expected: shown(left), got: shown(right) },
+        None => Divergence {
+            seq,
+            field: "bytes".to_owned(),
+            expected: "the same fields, spelt otherwise".to_owned(),
+            got: String::new(),
+        },
     }
 }
 

@@ -121,6 +121,26 @@ impl Redactor {
     }
 }
 
+/// A part of a record.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Part {
+    /// What was accepted.
+    Input,
+    /// What the machines told each other.
+    Signals,
+}
+
+/// The JSON text of one part with payloads sealed, as an export would have it. Equal values are equal under one key.
+pub(super) fn sealed(part: Part, raw: &str, run: &RunId, key: Digest) -> Vec<u8> {
+    let rule = match part {
+        Part::Input => &structure::INPUT,
+        Part::Signals => &structure::SIGNALS,
+    };
+    let mut text = Text { key, run, out: Vec::new() };
+    walk(rule, raw, &mut text);
+    text.out
+}
+
 /// A record of which only the input's text is wanted.
 #[derive(Deserialize)]
 struct Written<'a> {

@@ -1,5 +1,6 @@
 //! Commands that look at recorded histories: nothing is started and nothing is asked (SPEC 13.12, 14).
 
+mod diff;
 mod explain;
 mod show;
 
