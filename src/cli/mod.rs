@@ -19,6 +19,7 @@ mod exit;
 mod explain;
 mod exploration;
 mod export;
+mod fork;
 mod histories;
 mod import;
 mod interrupts;
@@ -107,6 +108,8 @@ enum Command {
     Explain(explain::Arguments),
     /// Compares two histories: 0 the same but for ids and times, 6 different.
     Diff(diff::Arguments),
+    /// Begins a run of its own with the first records of another.
+    Fork(fork::Arguments),
     /// Gives a history out of the store, whole or redacted.
     Export(export::Arguments),
     /// Takes histories into the store, verified.
@@ -162,6 +165,7 @@ pub fn main() -> ExitCode {
         Command::Show(arguments) => show::run(&arguments, json),
         Command::Explain(arguments) => explain::run(&arguments, json),
         Command::Diff(arguments) => diff::run(&arguments, json),
+        Command::Fork(arguments) => fork::run(&arguments, json),
         Command::Export(arguments) => export::run(&arguments, json),
         Command::Import(arguments) => import::run(&arguments, json),
         Command::Anchor(arguments) => anchor::run(&arguments),

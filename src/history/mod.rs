@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`explain`] | why a run ended as it did, or what it waits for |
 //! | [`compare`] | where two histories part |
+//! | [`fork`] | a run of its own that begins with the records of another |
 //! | [`redaction`] | a history without what was written in it |
 
 mod chain;
@@ -12,6 +13,7 @@ pub mod compare;
 mod difference;
 pub mod explain;
 mod fault;
+pub mod fork;
 mod identity;
 mod reader;
 mod record;

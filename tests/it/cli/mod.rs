@@ -2,6 +2,7 @@
 
 mod diff;
 mod explain;
+mod fork;
 mod show;
 
 use std::fs;
