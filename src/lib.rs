@@ -13,8 +13,8 @@
 //! | 1 | [`machines`] | rules: one machine a file, its table first |
 //! | 2 | [`composition`] | plugins: manifest, bound, merge, state keys |
 //! | 2 | [`engine`] | the machines composed, the closed table, the invariants |
-//! | 3 | [`history`] | memory: records, their chain, replay |
-//! | 3 | `testkit` | for suites: the table by another hand, audits, the explorer (feature `explorer`); invariants, strategies (feature `testkit`) |
+//! | 3 | [`history`] | memory: records, their chain, replay; explaining, comparing and forking what was recorded |
+//! | 3 | `testkit` | for suites: the table by another hand, audits, the explorer invariants (feature `explorer`); strategies (feature `testkit`) |
 //! | 4 | `runtime` | the asynchronous edge: ports, plugins, driver, timers, recovery (feature `runtime`) |
 //! | 5 | `plugins` | plugins that are ready to be registered |
 //! | 5 | `adapters` | the world: stores, scenarios, recorded transcripts |

@@ -23,6 +23,7 @@ mod fork;
 mod histories;
 mod import;
 mod interrupts;
+mod invariance;
 mod live;
 mod moment;
 mod logs;

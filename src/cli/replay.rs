@@ -1,13 +1,14 @@
 //! `portcullis replay`: does a history come out as it was written? (SPEC 13, 14)
 
 use std::fs::File;
-use std::io::{BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use super::ending::{EndingLine, OpenLine, describe};
 use super::exit::{Exit, Problem, printable};
+use super::invariance;
 use super::output::Output;
 use crate::history::{self, Divergence, Fault, Policy, Summary};
 use crate::vocabulary::digest::Digest;
@@ -23,6 +24,10 @@ pub(crate) struct Arguments {
     /// Go on after a difference and report all of them.
     #[arg(long)]
     all: bool,
+    /// Also asks for the closed table, by a reference that knows no engine, and for every named invariant. A broken
+    /// one is 6. The cost grows with the square of a history's length.
+    #[arg(long)]
+    verify: bool,
 }
 
 fn head(text: &str) -> Result<Digest, String> {
@@ -112,17 +117,49 @@ const fn severity(exit: Exit) -> u8 {
 }
 
 fn replay_one(path: &Path, arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
+    if arguments.verify {
+        return verify_one(path, arguments, json);
+    }
     let name = path.display().to_string();
     let policy = if arguments.all { Policy::ReportAll } else { Policy::Stop };
-    let source: Box<dyn Read> = match File::open(path) {
-        _ if path.as_os_str() == "-" => Box::new(std::io::stdin().lock()),
-        Ok(file) => Box::new(file),
-        Err(error) => {
-            let failed = Failed::Unreadable { history: name, reason: error.to_string() };
-            return say(json, &failed, Exit::Corrupt, || format!("{}: cannot be read: {error}", path.display()));
-        }
+    let source = match opened(path) {
+        Ok(source) => source,
+        Err(error) => return unreadable(path, &error, json),
     };
-    match history::replay(BufReader::with_capacity(1 << 16, source), policy) {
+    judged(name, history::replay(BufReader::with_capacity(1 << 16, source), policy), arguments, json)
+}
+
+fn opened(path: &Path) -> io::Result<Box<dyn Read>> {
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    Ok(Box::new(File::open(path)?))
+}
+
+fn unreadable(path: &Path, error: &io::Error, json: bool) -> Result<Exit, Problem> {
+    let failed = Failed::Unreadable { history: path.display().to_string(), reason: error.to_string() };
+    say(json, &failed, Exit::Corrupt, || format!("{}: cannot be read: {error}", path.display()))
+}
+
+/// Replays, and asks for the closed table and the invariants of what is a whole chain, reproduced or not.
+fn verify_one(path: &Path, arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
+    let mut bytes = Vec::new();
+    if let Err(error) = opened(path).and_then(|mut source| source.read_to_end(&mut bytes)) {
+        return unreadable(path, &error, json);
+    }
+    let name = path.display().to_string();
+    let policy = if arguments.all { Policy::ReportAll } else { Policy::Stop };
+    let exit = judged(name.clone(), history::replay(&*bytes, policy), arguments, json)?;
+    if exit == Exit::Corrupt {
+        return Ok(exit);
+    }
+    let sound = invariance::verify(&name, &bytes, json)?;
+    Ok(if sound { exit } else { Exit::Divergence })
+}
+
+/// What a replay comes to.
+fn judged(name: String, replayed: Result<Summary, Fault>, arguments: &Arguments, json: bool) -> Result<Exit, Problem> {
+    match replayed {
         Err(fault) => corrupt(name, &fault, json),
         Ok(summary) if !summary.divergences.is_empty() => diverged(name, &summary, json),
         Ok(summary) => match arguments.expect_head {

@@ -13,14 +13,13 @@
 //! | [`coverage`] | what a suite took: transitions, and reports by the state they met | `explorer` |
 //! | [`shown`] | what a refusal must leave as it was | `explorer` |
 //! | [`explorer`] | breadth first through every state of a world | `explorer` |
-//! | `invariants` | the twelve invariants, asked of any history | `testkit` |
+//! | [`invariants`] | the twelve invariants, asked of any history | `explorer` |
 //! | `strategies` | specs, inputs, sequences and histories, for proptest | `testkit` |
 
 pub mod alphabet;
 pub mod audit;
 pub mod coverage;
 pub mod explorer;
-#[cfg(feature = "testkit")]
 pub mod invariants;
 pub mod reference;
 pub mod shown;

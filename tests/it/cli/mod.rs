@@ -4,6 +4,7 @@ mod diff;
 mod explain;
 mod fork;
 mod show;
+mod verify;
 
 use std::fs;
 use std::path::PathBuf;
