@@ -49,6 +49,7 @@ mod stepped;
 mod subject;
 mod table;
 mod timeline;
+mod upgrade;
 mod verify;
 mod what_if;
 
@@ -111,6 +112,8 @@ enum Command {
     Diff(diff::Arguments),
     /// Begins a run of its own with the first records of another.
     Fork(fork::Arguments),
+    /// Brings a history to the newest version of records.
+    Upgrade(upgrade::Arguments),
     /// Gives a history out of the store, whole or redacted.
     Export(export::Arguments),
     /// Takes histories into the store, verified.
@@ -167,6 +170,7 @@ pub fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(&arguments, json),
         Command::Diff(arguments) => diff::run(&arguments, json),
         Command::Fork(arguments) => fork::run(&arguments, json),
+        Command::Upgrade(arguments) => upgrade::run(&arguments, json),
         Command::Export(arguments) => export::run(&arguments, json),
         Command::Import(arguments) => import::run(&arguments, json),
         Command::Anchor(arguments) => anchor::run(&arguments),

@@ -7,6 +7,7 @@
 //! | [`compare`] | where two histories part |
 //! | [`fork`] | a run of its own that begins with the records of another |
 //! | [`redaction`] | a history without what was written in it |
+//! | [`upgrade`] | an older history in the newest version |
 
 mod chain;
 pub mod compare;
@@ -21,6 +22,7 @@ pub mod redaction;
 mod replay;
 #[cfg(feature = "schema")]
 mod schema;
+pub mod upgrade;
 mod what_if;
 
 pub use chain::Chain;

@@ -3,7 +3,9 @@
 mod diff;
 mod explain;
 mod fork;
+mod page;
 mod show;
+mod upgrade;
 mod verify;
 
 use std::fs;
