@@ -5,6 +5,7 @@
 //! | [`stores`] | where records become durable: memory, SQLite |
 //! | [`scenario`] | a scripted world: one run from a file, in virtual time |
 //! | [`transcripts`] | recorded conversations of other agent loops, read strictly |
+//! | [`exporters`] | a run of ours in the formats of others |
 //! | [`playback`] | a recorded turn taken through the engine at once, without the runtime |
 //! | [`audit`] | what recorded runs would have ended in, and what is odd about them |
 //! | [`recording`] | a recorded conversation as scenarios, one a user turn |
@@ -14,6 +15,7 @@
 #[cfg(any(feature = "mcp", feature = "providers"))]
 pub(crate) mod address;
 pub mod audit;
+pub mod exporters;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod playback;

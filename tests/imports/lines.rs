@@ -147,7 +147,6 @@ fn long(format: Format, entries: usize) -> String {
         Format::React => {
             format!("Question: q\n{}", each(&|_| "Thought 1: t\nAction 1: f[x]\nObservation 1: o".to_owned(), "\n"))
         }
-        other => panic!("{other} has no long document"),
     }
 }
 

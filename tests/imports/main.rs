@@ -9,6 +9,7 @@ mod shared;
 
 mod atif;
 mod claude_code;
+mod exports;
 mod lines;
 mod openhands;
 mod otlp;

@@ -6,6 +6,7 @@
 //! | a step of `system` | instructions |
 //! | a step of `agent` | a reply: `message` its text, `tool_calls` its calls, `metrics` its usage |
 //! | `observation.results`, each by its `source_call_id` | the results of those calls |
+//! | a result's `extra.is_error` | whether it is an error |
 //! | `reasoning_content`, a result's subagent reference | left out, with a note |
 //! | `session_id`, `agent.model_name` | the recording's id and model |
 //!
@@ -183,7 +184,10 @@ impl Reader {
                 None => String::new(),
             };
             let id = fields.loose(&["source_call_id", "tool_call_id"])?;
-            results.push(Recorded { at, text, id, name: None, is_error: None });
+            let extra = fields.of("extra", Form::Object);
+            let extra = extra.as_ref().map(|extra| extra.fields()).transpose()?;
+            let is_error = extra.and_then(|extra| extra.get("is_error").and_then(|flag| flag.truth()));
+            results.push(Recorded { at, text, id, name: None, is_error });
         }
         Ok(results)
     }

@@ -10,17 +10,19 @@
 //! | status 503, 529 | overloaded |
 //! | another 4xx | invalid_request |
 //! | another 5xx | provider_error |
+//! | a type that is one of our own codes (`SPEC 6`) | that class |
 //! | a type's last name that holds a known word | that word's class |
 //! | nothing of these | provider_error, with a note |
 //!
 //! A message decides nothing: an error is an error by type, never by its text (`SPEC 6`).
 
-use crate::vocabulary::llm::Error;
+use crate::vocabulary::llm::{Code, Error};
 
 /// The class of a failure; `None` when neither tells.
 pub(super) fn classed(status: Option<u64>, kind: Option<&str>, message: String) -> (Error, bool) {
     let code = status.or_else(|| kind.and_then(|kind| kind.parse().ok()));
-    let found = code.and_then(|code| by_status(code, &message)).or_else(|| by_type(kind?, &message));
+    let found = code.and_then(|code| by_status(code, &message)).or_else(|| by_own_code(kind?, &message));
+    let found = found.or_else(|| by_type(kind?, &message));
     let known = found.is_some();
     (found.unwrap_or(Error::Provider { message }), known)
 }
@@ -37,6 +39,26 @@ fn by_status(code: u64, message: &str) -> Option<Error> {
         400..=499 => Error::InvalidRequest { message },
         500..=599 => Error::Provider { message },
         _ => return None,
+    })
+}
+
+/// What our own exports write.
+fn by_own_code(kind: &str, message: &str) -> Option<Error> {
+    let code = Code::ALL.iter().find(|code| code.word() == kind)?;
+    let message = message.to_owned();
+    Some(match code {
+        Code::ProviderError => Error::Provider { message },
+        Code::RateLimited => Error::RateLimited { message, retry_after_ms: None },
+        Code::Overloaded => Error::Overloaded { message, retry_after_ms: None },
+        Code::Timeout => Error::Timeout { message },
+        Code::BindingRejected => Error::Binding { message },
+        Code::ContextOverflow => Error::ContextOverflow { message },
+        Code::InvalidRequest => Error::InvalidRequest { message },
+        Code::Unauthorized => Error::Unauthorized { message },
+        Code::UsageLimit => Error::UsageLimit { message, reset_after_ms: None },
+        Code::LoginRequired => Error::LoginRequired { message },
+        Code::ModelNotFound => Error::ModelNotFound { message },
+        Code::ContentFiltered => Error::ContentFiltered { message },
     })
 }
 
@@ -92,6 +114,8 @@ mod tests {
             (Some(500), None, ("provider_error", true)),
             (Some(200), Some("builtins.ValueError"), ("provider_error", false)),
             (None, None, ("provider_error", false)),
+            (None, Some("login_required"), ("login_required", true)),
+            (None, Some("provider_error"), ("provider_error", true)),
         ];
         for (status, kind, expected) in cases {
             assert_eq!(class(status, kind), expected, "{status:?} {kind:?}");
