@@ -43,8 +43,7 @@ pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<Vec<Transcript>, Tran
         .map_err(|error| TranscriptError::NotUtf8 { at: Position::of(bytes, error.valid_up_to()) })?;
     let format = match options.format.or_else(|| recognise(bytes)) {
         Some(format) => format,
-        // What is no JSON at all says where.
-        None => return Err(super::node::Node::root(document).err().unwrap_or(TranscriptError::Unrecognised)),
+        None => return Err(unrecognised(document)),
     };
     let drafts = drafts(format, document, options)?;
     let own = format.terminal_tools().iter().map(ToString::to_string);
@@ -64,6 +63,13 @@ pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<Vec<Transcript>, Tran
     let first = transcripts.first_mut().ok_or(TranscriptError::NoTurn { format })?;
     first.notes.extend(silent.in_order());
     Ok(transcripts)
+}
+
+/// What would be JSON and is not says where; what does not begin as JSON is of no format at all.
+fn unrecognised(document: &str) -> TranscriptError {
+    let is_json = document.trim_start().chars().next().is_none_or(|first| matches!(first, '{' | '['));
+    let malformed = is_json.then(|| super::node::Node::root(document).err()).flatten();
+    malformed.unwrap_or(TranscriptError::Unrecognised)
 }
 
 fn drafts(format: Format, document: &str, options: &ReadOptions) -> Result<Vec<Draft>, TranscriptError> {

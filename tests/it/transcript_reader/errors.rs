@@ -25,6 +25,7 @@ fn what_is_not_json_is_named_with_its_line_column_and_byte() {
     assert!(said.starts_with("line 2, column 13 (byte 29): not JSON: expected `:`"), "{said}");
     let said = says("[]\n x");
     assert!(said.starts_with("line 2, column 2 (byte 4): not JSON: trailing characters"), "{said}");
+    assert_eq!(refused(b"request: plain text"), TranscriptError::Unrecognised, "it does not begin as JSON");
     let said = says("");
     assert!(said.starts_with("line 1, column 1 (byte 0): not JSON: EOF"), "{said}");
 }
