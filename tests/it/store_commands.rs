@@ -160,6 +160,27 @@ fn what_is_no_store_is_said_with_10_and_left_alone() {
     assert_eq!(folder.names(), ["empty", "folder", "other.db", "text"]);
 }
 
+#[test]
+fn a_run_is_exported_in_the_formats_of_others_from_the_store_and_from_its_file() {
+    let folder = stocked("formats", &[golden("diagnosis")]);
+    let file = golden("diagnosis");
+    let file = file.to_str().unwrap();
+    for format in ["otlp", "atif", "chat-completions"] {
+        let stored = folder.run(&["export", "diagnosis", "--format", format]).stdout;
+        assert!(serde_json::from_slice::<serde_json::Value>(&stored).is_ok_and(|document| document.is_object()));
+        assert_eq!(folder.run(&["export", file, "--format", format]).stdout, stored, "{format}");
+        let out = format!("{format}.json");
+        let (said, _) = folder.expect(0, &["export", "diagnosis", "--format", format, "--out", &out, "--json"]);
+        assert!(said.contains(&format!("\"format\":\"{format}\",\"bytes\":{}", stored.len())), "{said}");
+        assert_eq!(fs::read(folder.path(&out)).unwrap(), stored, "{format}");
+    }
+    folder.expect(2, &["export", "diagnosis", "--format", "csv"]);
+    folder.expect(2, &["export", "diagnosis", "--format", "otlp", "--redact"]);
+    folder.file("cut.jsonl", &fs::read(file).unwrap()[..4_000]);
+    let (_, err) = folder.expect(0, &["export", "cut.jsonl", "--format", "atif"]);
+    assert!(err.contains("the last line is cut at byte"), "{err}");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_store_behind_a_link_is_not_opened() {

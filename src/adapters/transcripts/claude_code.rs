@@ -66,10 +66,10 @@ impl File {
         let kind = fields.text("type")?.unwrap_or_default();
         let index = self.place(&fields, &kind, at)?;
         let Some(chain) = self.chains.get_mut(index) else { return Ok(()) };
-        if let Some(uuid) = fields.loose(&["uuid"])? {
-            if self.places.insert(uuid, index).is_some() {
-                chain.notes.at(at, NoteKind::RepeatedId);
-            }
+        if let Some(uuid) = fields.loose(&["uuid"])?
+            && self.places.insert(uuid, index).is_some()
+        {
+            chain.notes.at(at, NoteKind::RepeatedId);
         }
         chain.line(&fields, &kind, at)
     }
@@ -249,19 +249,16 @@ impl Chain {
 
     /// Adds to the message of that id while it is the latest, else begins a new one.
     fn say(&mut self, id: Option<String>, reply: Reply, at: usize) {
-        if let (Some(id), Some((open, index))) = (&id, &self.open) {
-            if let Some(Entry { line: Line::Assistant(before), .. }) =
-                self.entries.get_mut(*index).filter(|_| id == open)
-            {
-                before.usage = reply.usage;
-                join(before, reply);
-                return;
-            }
+        if let (Some(id), Some((open, index))) = (&id, &self.open)
+            && id == open
+            && let Some(Entry { line: Line::Assistant(before), .. }) = self.entries.get_mut(*index)
+        {
+            before.usage = reply.usage;
+            join(before, reply);
+            return;
         }
-        if let Some(id) = &id {
-            if !self.spoken.insert(id.clone()) {
-                self.notes.at(at, NoteKind::RepeatedId);
-            }
+        if id.as_ref().is_some_and(|id| !self.spoken.insert(id.clone())) {
+            self.notes.at(at, NoteKind::RepeatedId);
         }
         self.open = id.map(|id| (id, self.entries.len()));
         self.push(at, Line::Assistant(reply));
@@ -281,10 +278,11 @@ impl Chain {
 
     fn finish(mut self) -> Draft {
         for entry in &self.entries {
-            if let Line::Assistant(reply) = &entry.line {
-                if reply.calls.is_empty() && reply.text.is_none() {
-                    self.notes.at(entry.at, NoteKind::EmptyReply);
-                }
+            if let Line::Assistant(reply) = &entry.line
+                && reply.calls.is_empty()
+                && reply.text.is_none()
+            {
+                self.notes.at(entry.at, NoteKind::EmptyReply);
             }
         }
         Draft { id: self.id, model: self.model, entries: self.entries, notes: self.notes }

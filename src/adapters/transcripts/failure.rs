@@ -100,7 +100,7 @@ mod tests {
     fn a_failure_is_classed_by_status_then_by_type_and_never_by_its_text() {
         let class = |status, kind| {
             let (error, known) = classed(status, kind, "rate limit timeout".to_owned());
-            (error.code(), known)
+            (error.code().word(), known)
         };
         let cases = [
             (Some(429), None, ("rate_limited", true)),

@@ -172,10 +172,8 @@ impl Reader {
         let metadata = metadata.fields()?;
         let Some(response) = metadata.of("model_response", Form::Object) else { return Ok(false) };
         let response = response.fields()?;
-        if let Some(id) = response.loose(&["id"])? {
-            if !self.responses.insert(id) {
-                return Ok(true);
-            }
+        if response.loose(&["id"])?.is_some_and(|id| !self.responses.insert(id)) {
+            return Ok(true);
         }
         let Some(choices) = response.of("choices", Form::List) else { return Ok(false) };
         let Some(first) = choices.items()?.first().copied() else { return Ok(false) };
@@ -190,11 +188,10 @@ impl Reader {
         if self.model.is_none() {
             self.model = response.loose(&["model"])?;
         }
-        for line in lines {
-            let line = match line {
-                Line::Assistant(reply) => Line::Assistant(Reply { usage: used, finish: ended, ..reply }),
-                other => other,
-            };
+        for mut line in lines {
+            if let Line::Assistant(reply) = &mut line {
+                (reply.usage, reply.finish) = (used, ended);
+            }
             self.push(at, line);
         }
         Ok(true)

@@ -59,9 +59,10 @@ pub(super) fn read(document: &str, options: &ReadOptions) -> Result<Vec<Draft>, 
         let read = Node::root(line.text).and_then(|root| span::spans(&root, options, &mut spans));
         if let Err(error) = read {
             spans.truncate(before);
-            match error {
-                TranscriptError::Unrecognised => skips.foreign(line, "no `resourceSpans`"),
-                error => skips.add(line, &error),
+            if error == TranscriptError::Unrecognised {
+                skips.foreign(line, "no `resourceSpans`");
+            } else {
+                skips.add(line, &error);
             }
         }
     }

@@ -287,10 +287,10 @@ fn failure(fields: &Fields<'_, '_>) -> Result<(String, Option<String>), Transcri
     // The first of the chain that names a type decides; a cause is looked at once.
     if let Some(info) = fields.of("applicationFailureInfo", Form::Object) {
         class = info.fields()?.text("type")?;
-    } else if let Some(cause) = fields.of("cause", Form::Object) {
-        if let Some(info) = cause.fields()?.of("applicationFailureInfo", Form::Object) {
-            class = info.fields()?.text("type")?;
-        }
+    } else if let Some(cause) = fields.of("cause", Form::Object)
+        && let Some(info) = cause.fields()?.of("applicationFailureInfo", Form::Object)
+    {
+        class = info.fields()?.text("type")?;
     }
     if class.is_none() && fields.get("timeoutFailureInfo").is_some() {
         class = Some("timeout".to_owned());
