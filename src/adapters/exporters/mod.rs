@@ -8,7 +8,7 @@
 //!
 //! All are made of a [`Conversation`], which a replay fills step by step. They hold text that was never
 //! released, as the history itself does: they are privileged. Calls carry our own ids, since a provider's may
-//! repeat (SPEC 7.P); results are what the model was shown. What is read back from an export by
+//! repeat (SPEC 7); results are what the model was shown. What is read back from an export by
 //! [`transcripts`](super::transcripts) is the same turns, replies, calls and results.
 
 mod atif;
