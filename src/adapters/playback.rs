@@ -52,6 +52,7 @@ pub fn play(
         spec: Box::new(spec),
         nonce: run.to_string(),
         wall_time: "1970-01-01T00:00:00Z".to_owned(),
+        forked_from: None,
     };
     let mut engine = Engine::new();
     let mut step = engine.step(0, start)?;
