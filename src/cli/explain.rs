@@ -69,7 +69,7 @@ fn tell(explanation: &Explanation, out: &mut impl Write) -> Result<(), Problem> 
     if !explanation.observations.is_empty() {
         let told = explanation.observations.iter().map(observed);
         let all = std::iter::once("The model was told of it each time, and the loop went on.".to_owned()).chain(told);
-        answers.push(Answer("What went wrong in calls?", all.collect()));
+        answers.push(Answer("Which calls did not simply succeed?", all.collect()));
     }
     if let Some(Parent { run, seq, head }) = &explanation.forked_from {
         answers

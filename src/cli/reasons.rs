@@ -51,6 +51,7 @@ pub(super) const fn decided_by(account: &Account) -> &'static str {
         By::EveryCheck => "The release checks: every one of them let the draft through.",
         By::Caller => "Whoever cancelled.",
         By::Execution => "Execution: something failed beyond recovery.",
+        By::Crashes => "Recovery: too many crashes in a row, and no report between them.",
         By::Recovery => "Recovery: nobody may guess what an interrupted call did.",
     }
 }
@@ -145,6 +146,9 @@ fn condition(condition: &Condition) -> String {
             format!("that had not failed ({})", failure.as_deref().unwrap_or("an unknown failure"))
         }
         Condition::Resolved => "a route and an environment had been found".to_owned(),
+        Condition::ReportCame { limit } => {
+            format!("a report had come between the crashes ({limit} in a row without one are survived)")
+        }
         Condition::OutcomeKnown => "it had been known what every interrupted call did".to_owned(),
     }
 }

@@ -51,6 +51,7 @@ pub(crate) use self::core::{Core, StateView};
 pub use decider::{Decider, Step};
 pub use invariants::Violation;
 pub use outbox::Request;
+pub(crate) use recovery::CRASHES_MAX;
 pub use request::ModelRequest;
 pub use table::Ending;
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::neighbours::{Neighbour, neighbours};
 use super::witness::Decided;
-use crate::engine::{Ending, Engine};
+use crate::engine::{CRASHES_MAX, Ending, Engine};
 use crate::machines::release::Body;
 use crate::vocabulary::fact::Origin;
 use crate::vocabulary::ids::FactId;
@@ -39,8 +39,10 @@ words! {
         Caller = "caller",
         /// A failure of the model, a plugin, the driver or a port (row 17).
         Execution = "execution",
-        /// A call whose outcome nobody knows, or too many crashes (row 19).
+        /// A call whose outcome nobody knows (row 19).
         Recovery = "recovery",
+        /// Too many crashes in a row (row 19).
+        Crashes = "crashes",
     }
 }
 
@@ -123,13 +125,13 @@ pub struct Account {
 
 impl Account {
     pub(super) fn of(engine: &Engine, ending: &Ending, decided: &Decided, signals: &[Signal]) -> Self {
-        let (by, edge) = decided_by(ending.row);
+        let (by, edge) = decided_by(ending.row, decided);
         Self {
             ending: ending.clone(),
             decided: decided.clone(),
             by,
             edge,
-            not_taken: neighbours(engine, ending, signals),
+            not_taken: neighbours(engine, ending, decided, signals),
             layers: Layers {
                 run_state: ending.run_state,
                 outcome: ending.outcome,
@@ -141,7 +143,7 @@ impl Account {
 }
 
 /// Who decides a row, and how the run leaves the loop for it (SPEC 3, 9).
-const fn decided_by(row: u8) -> (By, Edge) {
+const fn decided_by(row: u8, decided: &Decided) -> (By, Edge) {
     match row {
         1 => (By::EveryCheck, Edge::Draft),
         2 | 3 => (By::Evidence, Edge::Draft),
@@ -153,6 +155,7 @@ const fn decided_by(row: u8) -> (By, Edge) {
         15 => (By::Caller, Edge::Interruption),
         16 => (By::Time, Edge::Interruption),
         18 => (By::Resolution, Edge::NeverInside),
+        19 if decided.crashes > CRASHES_MAX => (By::Crashes, Edge::Failure),
         19 => (By::Recovery, Edge::Failure),
         20 => (By::Gate, Edge::Draft),
         _ => (By::Execution, Edge::Failure),

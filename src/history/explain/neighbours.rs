@@ -3,9 +3,9 @@
 
 use serde::Serialize;
 
-use super::witness::code;
+use super::witness::{Decided, code};
 use crate::engine::table::ROWS;
-use crate::engine::{Ending, Engine};
+use crate::engine::{CRASHES_MAX, Ending, Engine};
 use crate::vocabulary::draft::DraftFault;
 use crate::vocabulary::environment::GateOf;
 use crate::vocabulary::failure::Failure;
@@ -84,8 +84,13 @@ pub enum Condition {
     },
     /// A route and an environment had been found.
     Resolved,
-    /// It had been known what the interrupted call did, and the run had not crashed so often.
+    /// It had been known what the interrupted call did.
     OutcomeKnown,
+    /// A report had come between the crashes.
+    ReportCame {
+        /// How many recoveries in a row without one a run survives.
+        limit: u32,
+    },
 }
 
 /// A row that was not taken.
@@ -119,10 +124,10 @@ struct Seen<'a> {
 }
 
 /// The nearest rows to `ending`.
-pub(super) fn neighbours(engine: &Engine, ending: &Ending, signals: &[Signal]) -> Vec<Neighbour> {
+pub(super) fn neighbours(engine: &Engine, ending: &Ending, decided: &Decided, signals: &[Signal]) -> Vec<Neighbour> {
     use Condition::{
         Answered, BudgetMarked, Concluded, ConcludedNothing, EvidenceViolated, FactObserved, NotCancelled,
-        NothingObserved, OutcomeKnown, Resolved, SemanticsRefused,
+        NothingObserved, OutcomeKnown, ReportCame, Resolved, SemanticsRefused,
     };
     let seen = Seen { engine, signals };
     let row = Neighbour::row;
@@ -158,6 +163,7 @@ pub(super) fn neighbours(engine: &Engine, ending: &Ending, signals: &[Signal]) -
         15 => vec![Neighbour::goes_on(NotCancelled)],
         16 => vec![Neighbour::goes_on(seen.deadline_later())],
         18 => vec![Neighbour::goes_on(Resolved)],
+        19 if decided.crashes > CRASHES_MAX => vec![Neighbour::goes_on(ReportCame { limit: CRASHES_MAX })],
         19 => vec![Neighbour::goes_on(OutcomeKnown)],
         20 => vec![row(1, vec![seen.gates_allowed(ending)])],
         _ => {

@@ -127,6 +127,8 @@ pub struct Decided {
     pub signals: Vec<Raised>,
     /// Where the run stood before it.
     pub place: Place,
+    /// How many recoveries in a row had found work under way and seen no report since, up to this record.
+    pub crashes: u32,
 }
 
 /// A call that did not simply succeed, and what the model was told of it.
@@ -179,16 +181,17 @@ impl Witness {
             }
         }
         if self.decided.is_none() {
-            self.remember(step);
+            self.remember(step, engine);
         }
         self.place = Place::of(engine);
     }
 
-    fn remember(&mut self, step: &Step) {
+    fn remember(&mut self, step: &Step, engine: &Engine) {
         let (seq, at_ms, input) = (step.seq, step.at_ms, step.input.tag());
         if step.signals.iter().any(|signal| matches!(signal, Signal::RunEnded { .. })) {
             let signals = step.signals.iter().map(Raised::of).collect();
-            let decided = Decided { seq, at_ms, input, signals, place: self.place };
+            let crashes = engine.decider().core().map_or(0, |core| core.recoveries.crashes);
+            let decided = Decided { seq, at_ms, input, signals, place: self.place, crashes };
             self.decided = Some((decided, step.signals.clone()));
             return;
         }

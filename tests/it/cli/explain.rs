@@ -49,6 +49,20 @@ rows! {
     row_20_the_gate_is_named 20 "row-20-release-blocked";
 }
 
+#[test]
+fn row_19_tells_too_many_crashes_from_an_outcome_that_nobody_knows() {
+    for (name, by, told) in [
+        ("crash-3-crash-budget", "crashes", "if a report had come between the crashes (5 in a row"),
+        ("row-19-outcome-unknown", "recovery", "if it had been known what every interrupted call did"),
+    ] {
+        let history = golden(name);
+        let fields = json(0, &["explain", &history]);
+        assert_eq!((&fields["ended"]["ending"]["row"], &fields["ended"]["by"]), (&19.into(), &by.into()));
+        let said = expect(0, &["explain", &history]).out;
+        assert!(said.contains(told), "{said}");
+    }
+}
+
 /// Steps a history; the witness and the engine after every record.
 fn witnessed(history: &str, mut each: impl FnMut(&Witness, &Engine)) {
     let (mut engine, mut witness) = (Engine::new(), Witness::default());
