@@ -4,6 +4,7 @@ mod diff;
 mod explain;
 mod fork;
 mod page;
+mod recordings;
 mod show;
 mod upgrade;
 mod verify;
