@@ -27,7 +27,7 @@ use crate::vocabulary::message::Message;
 use crate::vocabulary::spec::Spec;
 
 /// What a run was started with.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Charter {
     pub(crate) run: RunId,
     pub(crate) nonce: String,
@@ -66,7 +66,8 @@ pub(crate) struct Tally {
 /// One run: every machine, side by side.
 #[derive(Debug, Clone)]
 pub(crate) struct Core {
-    pub(crate) charter: Charter,
+    /// Never changes: copies of a run share it.
+    pub(crate) charter: Arc<Charter>,
     pub(crate) seq: u64,
     pub(crate) clock: Clock,
     pub(crate) run: run::State,
@@ -111,7 +112,7 @@ impl Core {
             recoveries: Recoveries::default(),
             transcript: Tally { messages: 0, bytes: 0, digest: Digest::ZERO },
             ending: None,
-            charter,
+            charter: Arc::new(charter),
         }
     }
 

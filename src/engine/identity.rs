@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::core::{Core, Recoveries};
+use super::encoding::encode;
 use super::{Decider, Ending};
 use crate::machines::batch::{Batch, Closing, Unknowns};
 use crate::machines::clock::Clock;
@@ -78,16 +79,15 @@ impl Decider {
                 None => encode(&running(core)),
             },
         };
-        Digest::of("portcullis.identity.1", &[&bytes])
+        Digest::of("portcullis.identity.2", &[&bytes])
     }
-}
 
-fn encode(state: &impl Serialize) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(2_048);
-    // A vector takes whatever is written, and nothing in a state refuses to be.
-    let written = serde_json::to_writer(&mut bytes, state);
-    debug_assert!(written.is_ok(), "a state can be written");
-    bytes
+    /// The state as a record shows it, as bytes that are the same only where its text is; for comparing. Empty
+    /// before the first input.
+    #[must_use]
+    pub fn state_bytes(&self) -> Vec<u8> {
+        self.core().map(|core| encode(&core.view())).unwrap_or_default()
+    }
 }
 
 fn running(core: &Core) -> Running<'_, impl Serialize> {

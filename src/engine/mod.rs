@@ -9,6 +9,8 @@ mod admission;
 mod core;
 mod decider;
 mod drafts;
+#[cfg(feature = "explorer")]
+mod encoding;
 mod ending;
 mod form;
 mod hooks;

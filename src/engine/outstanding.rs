@@ -28,6 +28,20 @@ impl Core {
 
     /// The same, in as much detail as is wanted.
     pub(crate) fn waits(&self, detail: Detail) -> Vec<Request> {
+        let mut effects = self.asks(detail);
+        if self.offers() {
+            effects.extend(self.release_effect());
+        }
+        effects
+    }
+
+    /// Whether the release waits for its receipt.
+    const fn offers(&self) -> bool {
+        matches!(self.release, release::State::Decided { .. })
+    }
+
+    /// The same without a release on offer, which is a copy of all its text.
+    fn asks(&self, detail: Detail) -> Vec<Request> {
         let mut effects = Vec::new();
         if self.run == run::State::Resolving {
             effects.push(Effect::ResolveEnvironment);
@@ -42,11 +56,12 @@ impl Core {
                 effects.extend(self.nested_effects(call.id));
             }
         }
-        let undelivered = matches!(self.release, release::State::Decided { .. });
-        if !self.run.is_terminal() || undelivered {
+        if !self.run.is_terminal() || self.offers() {
             effects.extend(self.consultation_effects());
         }
-        effects.extend(self.release_effect());
+        if !self.offers() {
+            effects.extend(self.release_effect());
+        }
         effects
     }
 
@@ -99,8 +114,11 @@ impl Core {
 
     /// The types of input that would be accepted now.
     pub(crate) fn expected(&self) -> Vec<&'static str> {
-        let mut expected: Vec<&'static str> =
-            self.waits(Detail::Kind).iter().flat_map(|effect| effect.answers().iter().copied()).collect();
+        // Each refusal names them: room for the most that a state expects spares it three copies.
+        let mut expected = Vec::with_capacity(16);
+        for effect in self.asks(Detail::Kind) {
+            expected.extend(effect.answers());
+        }
         if self.may_ask_nested() {
             expected.push("nested_call_requested");
         }
@@ -110,8 +128,8 @@ impl Core {
             }
             expected.extend(["cancel_requested", "execution_crashed", "run_recovered"]);
         }
-        if matches!(self.release, release::State::Decided { .. }) {
-            expected.push("run_recovered");
+        if self.offers() {
+            expected.extend(["release_delivered", "run_recovered"]);
         }
         expected.push("tail_repaired");
         expected.dedup();

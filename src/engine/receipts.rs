@@ -8,13 +8,14 @@ use crate::vocabulary::ids::{Ask, JudgeCallId, ModelCallId, NestedCallId, Ticket
 use crate::vocabulary::input::Input;
 use crate::vocabulary::refusal::RefusalKind;
 
-/// Accepted reports.
+/// Accepted reports: the hash of type and ids, and that of the body. They are kept in memory only, and decide
+/// nothing but a name: 64 bits are enough.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Receipts(BTreeMap<(&'static str, Ids), u64>);
+pub(crate) struct Receipts(BTreeMap<u64, u64>);
 
 /// The ids that make a report that report.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Ids {
+#[derive(Hash)]
+enum Ids<'a> {
     Once,
     Number(u64),
     Ask(Ask),
@@ -22,34 +23,33 @@ enum Ids {
     Judge(JudgeCallId, u32),
     Tool(ToolCallId, u32),
     Nested(NestedCallId),
-    Ticket(Ticket),
-    Wave(Vec<ToolCallId>),
+    Ticket(&'a Ticket),
+    Wave(&'a [ToolCallId]),
 }
 
 impl Receipts {
     /// Remembers an accepted report.
     pub(crate) fn keep(&mut self, input: &Input) {
         if let Some(ids) = ids(input) {
-            self.0.insert((input.tag(), ids), body(input));
+            self.0.insert(hash(&(input.tag(), ids)), hash(input));
         }
     }
 
     /// Whether a refused input repeats an accepted one.
     pub(crate) fn repeated(&self, input: &Input) -> Option<RefusalKind> {
-        let accepted = self.0.get(&(input.tag(), ids(input)?))?;
-        Some(if *accepted == body(input) { RefusalKind::Duplicate } else { RefusalKind::Conflict })
+        let accepted = self.0.get(&hash(&(input.tag(), ids(input)?)))?;
+        Some(if *accepted == hash(input) { RefusalKind::Duplicate } else { RefusalKind::Conflict })
     }
 }
 
-/// Kept in memory only, and it decides nothing but a name: 64 bits are enough.
-fn body(input: &Input) -> u64 {
+fn hash(of: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
-    input.hash(&mut hasher);
+    of.hash(&mut hasher);
     hasher.finish()
 }
 
 /// `None` for an input that may come again.
-fn ids(input: &Input) -> Option<Ids> {
+fn ids(input: &Input) -> Option<Ids<'_>> {
     Some(match input {
         Input::RunStarted { .. } | Input::CancelRequested { .. } | Input::ExecutionCrashed { .. } => return None,
         Input::EnvironmentResolved { .. }
@@ -59,7 +59,7 @@ fn ids(input: &Input) -> Option<Ids> {
         Input::ModelResponded { call, attempt, .. }
         | Input::ModelFailed { call, attempt, .. }
         | Input::BackoffElapsed { call, attempt } => Ids::Model(*call, *attempt),
-        Input::ToolsDispatched { calls } => Ids::Wave(calls.clone()),
+        Input::ToolsDispatched { calls } => Ids::Wave(calls),
         Input::ToolCompleted { call, attempt, .. }
         | Input::ToolFailed { call, attempt, .. }
         | Input::ToolTimedOut { call, attempt } => Ids::Tool(*call, *attempt),
@@ -68,7 +68,7 @@ fn ids(input: &Input) -> Option<Ids> {
         | Input::GateFailed { ask }
         | Input::HookAnswered { ask, .. }
         | Input::HookFailed { ask } => Ids::Ask(*ask),
-        Input::DecisionGiven { ticket, .. } | Input::TicketExpired { ticket } => Ids::Ticket(ticket.clone()),
+        Input::DecisionGiven { ticket, .. } | Input::TicketExpired { ticket } => Ids::Ticket(ticket),
         Input::SemanticsJudged { call, attempt, .. } | Input::SemanticsFailed { call, attempt, .. } => {
             Ids::Judge(*call, *attempt)
         }

@@ -159,7 +159,7 @@ impl Row {
 /// Whether the table has a row for `ending`.
 #[must_use]
 pub fn is_legal(ending: &Ending) -> bool {
-    ROWS.iter().any(|row| row.admits(ending))
+    ROWS.iter().any(|row| row.number == ending.row && row.admits(ending))
 }
 
 /// What happened, with the proofs that its row asks for.

@@ -26,8 +26,9 @@ pub struct Acceptable {
 /// Every report that the engine must accept now, in a fixed order.
 #[must_use]
 pub fn acceptable(engine: &Engine, world: &World) -> Acceptable {
-    let replies = replies(engine, world);
-    let interruptions = interruptions(engine, world, replies.first());
+    let outstanding = engine.outstanding();
+    let replies = replies(engine, world, &outstanding);
+    let interruptions = interruptions(engine, world, &outstanding, replies.first());
     Acceptable { replies, interruptions }
 }
 
@@ -39,14 +40,13 @@ pub fn answers(engine: &Engine, world: &World) -> Vec<Report> {
     replies
 }
 
-fn replies(engine: &Engine, world: &World) -> Vec<Report> {
+fn replies(engine: &Engine, world: &World, outstanding: &[Request]) -> Vec<Report> {
     let Some(clock) = engine.decider().clock() else {
         return world.start().map(|input| vec![Report { at_ms: 0, input }]).unwrap_or_default();
     };
-    let outstanding = engine.outstanding();
-    let lapsed = lapsed(&outstanding, clock.at_ms());
+    let lapsed = lapsed(outstanding, clock.at_ms());
     let mut answers = Answers { at_ms: clock.at_ms(), menu: &world.menu, lapsed, reports: Vec::new() };
-    for effect in &outstanding {
+    for effect in outstanding {
         answers.effect(effect);
         if let Effect::InvokeTool { call, attempt, .. } = effect {
             answers.nested_requests(*attempt, engine.next_nested(*call));
@@ -55,7 +55,7 @@ fn replies(engine: &Engine, world: &World) -> Vec<Report> {
     answers.reports
 }
 
-fn interruptions(engine: &Engine, world: &World, late: Option<&Report>) -> Vec<Report> {
+fn interruptions(engine: &Engine, world: &World, outstanding: &[Request], late: Option<&Report>) -> Vec<Report> {
     let decider = engine.decider();
     let Some(clock) = decider.clock() else { return Vec::new() };
     let mut reports = Vec::new();
@@ -69,7 +69,7 @@ fn interruptions(engine: &Engine, world: &World, late: Option<&Report>) -> Vec<R
             late.into_iter().for_each(|late| push(deadline_ms, late.input.clone()));
         }
     }
-    if decider.epoch() < world.recoveries_max && !engine.outstanding().is_empty() {
+    if decider.epoch() < world.recoveries_max && !outstanding.is_empty() {
         let epoch = decider.epoch().saturating_add(1);
         takeovers(engine, world).into_iter().for_each(|tools| push(at_ms, Input::RunRecovered { epoch, tools }));
     }

@@ -22,38 +22,42 @@ const NO_TOOL_CALL: ToolCallId = ToolCallId { round: 9_999, index: 0 };
 const NO_ASK: Ask = Ask(9_999);
 const NO_INDEX: u32 = NESTED_MAX - 1;
 
+/// More reports than a state is given as a rule.
+const ROOM: usize = 48;
+
 /// Reports that the engine must refuse now, in a fixed order. `last` is the report that led here: it must be
 /// refused when it comes again, and when it comes again with another body.
 #[must_use]
 pub fn foreign(engine: &Engine, world: &World, last: Option<&Report>) -> Vec<Report> {
     let at_ms = engine.decider().clock().map_or(0, |clock| clock.at_ms());
     let outstanding = engine.outstanding();
-    let mut inputs = nowhere();
-    inputs.extend(neighbours(engine, &outstanding, at_ms));
-    inputs.extend(malformed(world));
+    let mut reports = Vec::with_capacity(ROOM);
+    let mut offer = |input| reports.push(Report { at_ms, input });
+    nowhere().for_each(&mut offer);
+    neighbours(engine, &outstanding, at_ms).into_iter().for_each(&mut offer);
+    malformed(world).for_each(&mut offer);
     let under_way = engine.run_id().is_some();
     if under_way && !engine.run_state().is_terminal() {
-        inputs.extend(before_the_end(&outstanding));
+        before_the_end(&outstanding).into_iter().for_each(&mut offer);
     } else {
-        inputs.extend(outside_a_run());
+        outside_a_run().for_each(&mut offer);
     }
     if under_way {
-        inputs.extend(start("another"));
+        start("another").into_iter().for_each(&mut offer);
     } else {
-        inputs.push(early_receipt());
+        offer(early_receipt());
     }
-    let mut reports: Vec<Report> = inputs.into_iter().map(|input| Report { at_ms, input }).collect();
     reports.extend(early_timers(engine, &outstanding, at_ms));
     reports.extend(last.into_iter().flat_map(repetitions));
     reports
 }
 
 /// One of each kind, about something that no run here has.
-fn nowhere() -> Vec<Input> {
+fn nowhere() -> impl Iterator<Item = Input> {
     let (call, attempt) = (NO_MODEL_CALL, 1);
     let error = || llm::Error::Provider { message: "late".to_owned() };
     let nested = NestedCallId { parent: NO_TOOL_CALL, index: 0 };
-    vec![
+    [
         answer(call, attempt),
         Input::ModelFailed { call, attempt, error: error(), usage: None },
         Input::BackoffElapsed { call, attempt },
@@ -81,6 +85,7 @@ fn nowhere() -> Vec<Input> {
         Input::ToolReconciled { call: NO_TOOL_CALL, by: "a person".to_owned(), outcome: Reconciliation::NotApplied },
         Input::TailRepaired { ordinal: u64::MAX, bytes: 1, digest: Digest::ZERO },
     ]
+    .into_iter()
 }
 
 /// The outstanding calls, under an attempt that is not open, and tickets whose time is up.
@@ -143,9 +148,9 @@ fn nested_call(parent: ToolCallId, attempt: u32, nested: NestedCallId) -> Input 
 }
 
 /// Reports that break a limit of the spec.
-fn malformed(world: &World) -> Vec<Input> {
+fn malformed(world: &World) -> impl Iterator<Item = Input> {
     let long = usize::try_from(world.spec.limits.note_bytes_max.saturating_add(1)).unwrap_or(0);
-    vec![
+    [
         Input::CancelRequested { by: "x".repeat(long), origin: CancelOrigin::Caller },
         Input::DeadlineElapsed { displaced: Some(Box::new(Input::DeadlineElapsed { displaced: None })) },
         nested_call(NO_TOOL_CALL, 1, NestedCallId { parent: NO_TOOL_CALL, index: NESTED_MAX }),
@@ -153,7 +158,6 @@ fn malformed(world: &World) -> Vec<Input> {
     ]
     .into_iter()
     .chain(start(""))
-    .collect()
 }
 
 /// A run's beginning with that nonce; without one it is malformed.
@@ -164,14 +168,15 @@ fn start(nonce: &str) -> Option<Input> {
 }
 
 /// What any run may get at any time, and no run before its beginning or after its end.
-fn outside_a_run() -> Vec<Input> {
-    vec![
+fn outside_a_run() -> impl Iterator<Item = Input> {
+    [
         Input::CancelRequested { by: "a person".to_owned(), origin: CancelOrigin::Caller },
         Input::ExecutionCrashed { origin: "driver".to_owned() },
         Input::DeadlineElapsed { displaced: None },
         Input::EnvironmentResolved { environment: Box::default() },
         Input::ResolutionFailed { error: ResolutionError::DependencyCycle { plugins: Vec::new() } },
     ]
+    .into_iter()
 }
 
 fn before_the_end(outstanding: &[Request]) -> Vec<Input> {

@@ -1,6 +1,6 @@
 //! The search itself, level by level.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 
 use super::offence::{Fault, Offence};
 use super::progress::{Progress, Standstill};
@@ -51,7 +51,8 @@ struct Search<'a> {
     endings: &'a mut Vec<Reached>,
     tuples: BTreeSet<String>,
     ways: Ways,
-    places: BTreeMap<Digest, u32>,
+    /// Only looked up, never walked: its order decides nothing.
+    places: HashMap<Digest, u32>,
     progress: Progress,
     twins: Twins,
 }
@@ -74,7 +75,7 @@ pub(super) fn search(
         endings,
         tuples,
         ways: Ways::default(),
-        places: BTreeMap::default(),
+        places: HashMap::default(),
         progress: Progress::default(),
         twins: Twins::default(),
     };
@@ -285,7 +286,7 @@ impl Search<'_> {
 /// what is outstanding cost a seventh of an exploration, and follow from what stands here and in the identity.
 #[derive(PartialEq, Eq)]
 struct Whole {
-    state: String,
+    state: Vec<u8>,
     records: u64,
     messages: usize,
 }
@@ -293,7 +294,7 @@ struct Whole {
 impl Whole {
     fn of(engine: &Engine) -> Self {
         let decider = engine.decider();
-        Self { state: decider.state_json(), records: decider.records(), messages: engine.transcript().len() }
+        Self { state: decider.state_bytes(), records: decider.records(), messages: engine.transcript().len() }
     }
 }
 
