@@ -154,7 +154,7 @@ mod tests {
         let spec = set(&["budget.model_calls=3", "collection.saturation_after=1", "deadline_ms=null"]).unwrap();
         let usual = Spec::new("task", "model");
         assert_eq!((spec.budgets.model_calls, spec.budgets.tool_calls), (Some(3), usual.budgets.tool_calls));
-        assert_eq!((spec.collection.saturation_after, spec.deadline_ms), (1, None));
+        assert_eq!((spec.collection.saturation_after, spec.deadline_ms), (Some(1), None));
         assert_eq!(set(&["budgets.model_calls=3", "budgets.model_calls=4"]).unwrap().budgets.model_calls, Some(4));
     }
 
