@@ -23,6 +23,14 @@ pub(crate) enum Bug {
     RendersAnew,
     /// A host that never recovers its runs.
     NeverRecovers,
+    /// A tools' adapter that goes on after a timeout, until the run is over.
+    OutlastsItsTimeout,
+    /// A clock that wakes no run that waits for a person.
+    LosesAlarms,
+    /// A host that hands the same event on twice.
+    TellsTwice,
+    /// A host that hands on what it finds released, and tells the history of the receipt alone.
+    DeliversUnrecovered,
 }
 
 impl Bug {
@@ -38,5 +46,9 @@ impl Bug {
         (Self::ShowsTextEarly, "a_host_that_shows_a_draft_early_is_found", "not released was shown"),
         (Self::RendersAnew, "a_host_that_renders_each_delivery_anew_is_found", "the release that was seen"),
         (Self::NeverRecovers, "a_host_that_never_recovers_is_found", "does not end"),
+        (Self::OutlastsItsTimeout, "an_adapter_that_ignores_a_timeout_is_found", "goes on though it was given up"),
+        (Self::LosesAlarms, "a_clock_that_loses_alarms_is_found", "is not woken"),
+        (Self::TellsTwice, "a_host_that_tells_events_twice_is_found", "was told twice"),
+        (Self::DeliversUnrecovered, "a_host_that_delivers_without_recovering_is_found", "without being recovered"),
     ];
 }

@@ -84,6 +84,11 @@ impl Decisions {
         &self.taken
     }
 
+    /// How often something came between the runtime and its clock or its store.
+    pub(crate) fn held_up(&self) -> u64 {
+        self.met.iter().filter(|(fault, _)| fault.holds_up()).map(|(_, times)| times).sum()
+    }
+
     pub(crate) const fn met(&self) -> &BTreeMap<Fault, u64> {
         &self.met
     }

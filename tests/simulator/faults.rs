@@ -22,6 +22,28 @@ macro_rules! faults {
     };
 }
 
+impl Fault {
+    /// Whether it comes between the runtime and its clock or its store: nothing is late while none of these happens.
+    pub(crate) const fn holds_up(self) -> bool {
+        matches!(
+            self,
+            Self::PowerCut
+                | Self::Hang
+                | Self::TakeOver
+                | Self::ClockJump
+                | Self::ClockBack
+                | Self::TornLine
+                | Self::TornBatch
+                | Self::LostAcknowledgement
+                | Self::NoAcknowledgement
+                | Self::RefusedCommit
+                | Self::SlowDisk
+                | Self::StoreAway
+                | Self::NotGivenBack
+        )
+    }
+}
+
 faults! {
     /// Every process dies at once, with everything that is in flight.
     PowerCut = "power_cut", one in 60,

@@ -1,12 +1,15 @@
 //! The program around the runtime: it recovers what was lost, starts its runs, and holds them until they are done.
 
+use std::io::Read;
 use std::sync::Arc;
 
-use portcullis::history::FaultCode;
+use portcullis::engine::Engine;
+use portcullis::history::{FaultCode, Line, Replay};
 use portcullis::runtime::execution::{Error, Trouble};
-use portcullis::runtime::store::StoreError;
+use portcullis::runtime::store::{Append, Claim, Standing, Store, StoreError, each_line};
 use portcullis::runtime::{Event, OnDrop, Outcome, RunHandle, Runtime};
 use portcullis::vocabulary::ids::RunId;
+use portcullis::vocabulary::input::Input;
 
 use crate::bugs::Bug;
 use crate::faults::Fault;
@@ -16,6 +19,7 @@ use crate::ports::Ports;
 use crate::process::{Process, ProcessClock};
 use crate::specs;
 use crate::store::SimulatedStore;
+use crate::told::Told;
 
 /// A host in its process.
 #[derive(Clone)]
@@ -103,6 +107,7 @@ impl Host {
     async fn hold(self, run: RunId, mut takes_over: bool) {
         let world = Arc::clone(&self.process.world);
         self.enter_again(&run);
+        self.deliver_unrecovered(&run).await;
         let mut tries = 0_u32;
         while !world.lock().observed.is_delivered(&run) {
             self.process.awake().await;
@@ -172,14 +177,17 @@ impl Host {
     async fn seen(&self, run: &RunId, handle: &RunHandle) -> Result<Outcome, Error> {
         let world = &self.process.world;
         let mut events = handle.events();
-        let mut more = true;
+        let (mut more, mut told) = (true, Told::default());
         // In one task, one after the other: who is told first is no matter of chance.
         let mut outcome = std::pin::pin!(handle.outcome());
         loop {
             tokio::select! {
                 biased;
                 event = events.next(), if more => match event {
-                    Some(event) => self.told_of(run, &event),
+                    Some(event) => {
+                        let twice = world.bug == Some(Bug::TellsTwice) && matches!(event, Event::ToolResult { .. });
+                        (0..=u8::from(twice)).for_each(|_| self.told_of(run, &event, &mut told));
+                    }
                     None => more = false,
                 },
                 outcome = &mut outcome => {
@@ -201,9 +209,9 @@ impl Host {
         }
     }
 
-    fn told_of(&self, run: &RunId, event: &Event) {
+    fn told_of(&self, run: &RunId, event: &Event, told: &mut Told) {
         let world = &self.process.world;
-        world.observe(|seen| seen.shown(run, &format!("{event:?}")));
+        world.observe(|seen| seen.shown(run, &format!("{event:?}")).and_then(|()| told.take(run, event, seen)));
         if matches!(event, Event::Finished(_)) {
             let ended = world.lock().observed.has_ended(run);
             world.check(if ended { Ok(()) } else { Err(format!("{run}: its end was told before it was durable")) });
@@ -231,6 +239,32 @@ impl Host {
         if self.process.world.goes_wrong(Fault::ReceiptTwice, at) {
             self.told(run, "receipt", handle.delivered("read again").await.err());
         }
+    }
+
+    /// The seeded bug of a host that knows better than to recover a run that has ended.
+    async fn deliver_unrecovered(&self, run: &RunId) {
+        let world = &self.process.world;
+        let is_undelivered = world.lock().observed.has_ended(run) && !world.lock().observed.is_delivered(run);
+        if world.bug != Some(Bug::DeliversUnrecovered) || !is_undelivered {
+            return;
+        }
+        let store = SimulatedStore::new(&self.process, world.medium.session());
+        let Ok(lease) = store.claim(run, Claim::TakeOver).await else { return };
+        let Ok(mut source) = store.read(run).await else { return };
+        let mut bytes = Vec::new();
+        source.read_to_end(&mut bytes).unwrap();
+        let mut replay = Replay::<Engine>::default();
+        for (number, line) in (1..).zip(each_line(&bytes)) {
+            let Some(bytes) = line.strip_suffix(b"\n") else { return };
+            replay.take(Line { bytes, offset: 0, number }).unwrap();
+        }
+        let (mut engine, mut recorder) = replay.into_parts();
+        let receipt = Input::ReleaseDelivered { receipt: "read".to_owned() };
+        let at_ms = engine.decider().clock().unwrap().at_ms();
+        let step = engine.step(at_ms, receipt).unwrap();
+        let lines = recorder.record(&engine, &step).to_vec();
+        let (head, standing) = (recorder.head(), Standing::of(&engine, 0));
+        let _ = store.append(Append { lease, seq: step.seq, lines, records: 1, head, standing }).await;
     }
 
     /// The seeded bug of a host that finishes by itself what a crash interrupted.

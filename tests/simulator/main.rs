@@ -11,7 +11,7 @@
 //! | `ports`, `plugin`, `script` | models, tools, judge, gates and a plugin, and what they say |
 //! | `specs` | specs and tools |
 //! | `host`, `people` | the program around the runtime, and those who are asked |
-//! | `observed` | what was seen from outside, and what must be true of it |
+//! | `observed`, `told` | what was seen from outside and what a subscriber was told, and what must be true of it |
 //! | `life` | from a seed to the end of its last run |
 //! | `bugs` | bugs that are put in on purpose |
 //! | `budget`, `shrink`, `tally`, `remembered` | many worlds; a failing one made small; counts; names |
@@ -39,6 +39,7 @@ mod shrink;
 mod specs;
 mod store;
 mod tally;
+mod told;
 mod world;
 
 use std::collections::BTreeSet;

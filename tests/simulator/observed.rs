@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use portcullis::engine::Engine;
 use portcullis::history::{Line, Replay, Replayed};
-use portcullis::runtime::store::{Append, Lease, each_line};
+use portcullis::runtime::store::{Append, Lease, Standing, each_line};
 use portcullis::testkit::audit::Audit;
 use portcullis::testkit::reference;
 use portcullis::vocabulary::digest::Digest;
@@ -20,10 +20,36 @@ pub(crate) const PRIVATE: &str = "PRIVATE";
 #[derive(Default)]
 pub(crate) struct Observed {
     runs: BTreeMap<RunId, Run>,
-    /// Work of ports that is under way: its run, its process, and what it is.
-    under_way: BTreeMap<u64, (RunId, u32, String)>,
+    /// Work of ports that is under way.
+    under_way: BTreeMap<u64, Work>,
     begun: u64,
+    /// Runs that wait for a person, in no driver's hands.
+    parked: BTreeMap<RunId, Parked>,
 }
+
+/// Work of a port.
+struct Work {
+    run: RunId,
+    process: u32,
+    what: String,
+    /// When its driver knew that it is not wanted any more.
+    given_up_ms: Option<u64>,
+}
+
+/// A run that waits for a person, and whose timer is its process's to keep.
+struct Parked {
+    process: u32,
+    /// When it is to be woken, as its process's clock shows it.
+    own_ms: u64,
+    /// The same, as the world's clock shows it.
+    due_ms: u64,
+    /// How often anything had been held up before it was claimed. A driver that could not store or read gives its run
+    /// back as well, and leaves it to others.
+    held_up: u64,
+}
+
+/// How late a run may be woken, in milliseconds. Nothing that wakes it takes any time of the world.
+const LATE_MS_MAX: u64 = 100;
 
 /// One run.
 #[derive(Default)]
@@ -34,9 +60,17 @@ struct Run {
     acknowledged: u64,
     /// The latest claim.
     epoch: u64,
+    /// How often anything had been held up before it.
+    held_up: u64,
     /// The latest claim of each process.
     claims: BTreeMap<u32, u64>,
     budgets: Option<Json>,
+    /// Where it stands after its last record.
+    standing: Option<Standing>,
+    /// Whether work was lost with its last driver, so that the next one has to say so first.
+    is_lost: bool,
+    /// How often a person was asked each question.
+    asked: BTreeMap<String, u64>,
     /// Effects that are on record, as `invoke_tool t1.0/1`.
     requested: BTreeSet<String>,
     end: Option<End>,
@@ -111,21 +145,72 @@ impl Observed {
                 }
             }
         }
+        run.standing = Some(append.standing);
         Ok(())
     }
 
-    /// Its driver knows that they are durable.
-    pub(crate) fn acknowledged(&mut self, append: &Append) -> Result<(), String> {
-        let Some(run) = self.runs.get_mut(&append.lease.run) else { return Ok(()) };
+    /// Its driver knows that they are durable. A call that has timed out by then is given up by it.
+    pub(crate) fn acknowledged(&mut self, process: u32, append: &Append, now_ms: u64) -> Result<(), String> {
+        let id = &append.lease.run;
+        let Some(run) = self.runs.get_mut(id) else { return Ok(()) };
         run.acknowledged = run.acknowledged.max(append.seq + append.records);
+        for line in each_line(&append.lines) {
+            let record = Json::parse(String::from_utf8_lossy(line).trim_end()).map_err(|error| error.to_string())?;
+            let Some(timed_out) = timed_out(member(&record, "input")) else { continue };
+            let its = |work: &&mut Work| work.run == *id && work.process == process && work.what == timed_out;
+            self.under_way.values_mut().filter(its).for_each(|work| work.given_up_ms = Some(now_ms));
+        }
         Ok(())
     }
 
-    pub(crate) fn claimed(&mut self, process: u32, lease: &Lease) -> Result<(), String> {
+    /// What had to happen by now has happened: who was given up is gone, and who was to be woken is awake. Time
+    /// goes on only when everybody has done what there was to do.
+    pub(crate) fn in_time(&self, now_ms: u64, held_up: u64) -> Result<(), String> {
+        let late = |work: &&Work| work.given_up_ms.is_some_and(|given_up_ms| given_up_ms < now_ms);
+        if let Some(Work { run, what, .. }) = self.under_way.values().find(late) {
+            return Err(format!("{run}: {what} goes on though it was given up"));
+        }
+        let late = |parked: &Parked| parked.held_up == held_up && parked.due_ms + LATE_MS_MAX < now_ms;
+        let asleep = self.parked.iter().find(|(_, parked)| late(parked));
+        asleep.map_or(Ok(()), |(run, parked)| {
+            Err(format!("{run}: it is not woken though its timer was due {} ms ago", now_ms - parked.due_ms))
+        })
+    }
+
+    /// A driver has given its run back. If the run waits for a person, its process has to wake it when its timer is
+    /// due.
+    pub(crate) fn given_back(
+        &mut self,
+        process: u32,
+        lease: &Lease,
+        in_the_world: impl FnOnce(u64) -> u64,
+    ) -> Result<(), String> {
+        let run = self.runs.get(&lease.run).filter(|run| run.epoch == lease.epoch);
+        let Some(run) = run else { return Ok(()) };
+        if let Some(Standing::Awaiting { due_ms: Some(own_ms) }) = run.standing {
+            let parked = Parked { process, own_ms, due_ms: in_the_world(own_ms), held_up: run.held_up };
+            self.parked.insert(lease.run.clone(), parked);
+        }
+        Ok(())
+    }
+
+    /// Whether a run of that process is to be woken then.
+    pub(crate) fn is_alarm(&self, process: u32, own_ms: u64) -> bool {
+        self.parked.values().any(|parked| parked.process == process && parked.own_ms == own_ms)
+    }
+
+    /// Nobody is left who could wake anything.
+    pub(crate) fn power_gone(&mut self) {
+        self.parked.clear();
+    }
+
+    pub(crate) fn claimed(&mut self, process: u32, lease: &Lease, held_up: u64) -> Result<(), String> {
         let run = self.runs.entry(lease.run.clone()).or_default();
         require(lease.epoch > run.epoch || lease.epoch == 1, || format!("{}: an epoch was given twice", lease.run))?;
-        run.epoch = lease.epoch;
+        (run.epoch, run.held_up) = (lease.epoch, held_up);
         run.claims.insert(process, lease.epoch);
+        run.is_lost = matches!(run.standing, Some(Standing::Running | Standing::Ended { delivered: false, .. }));
+        self.parked.remove(&lease.run);
         Ok(())
     }
 
@@ -174,11 +259,13 @@ impl Run {
 
     fn follow(&mut self, process: u32, record: &Json) -> Result<(), String> {
         let (input, state) = (member(record, "input"), member(record, "state"));
+        self.carried_on(input)?;
         if self.lines.is_empty() {
             self.budgets = Some(member(member(input, "spec"), "budgets").clone());
         }
         for effect in member(record, "effects").as_array().unwrap_or_default() {
             self.requested.insert(requested(effect));
+            asked(effect).into_iter().for_each(|asked| *self.asked.entry(asked).or_default() += 1);
             self.recover(input, effect);
         }
         self.receipt |= word(input, "type") == "release_delivered";
@@ -190,6 +277,18 @@ impl Run {
             let release = publish.map_or(Json::Null, |publish| member(publish, "release").clone());
             let seq = number(member(record, "seq")).unwrap_or_default();
             self.end = Some(End { seq, row: number(member(ending, "row")).unwrap_or(0), by: process, release });
+        }
+        Ok(())
+    }
+
+    /// Whoever claims a run whose work was lost, or whose release nobody took, says so before anything else.
+    fn carried_on(&mut self, input: &Json) -> Result<(), String> {
+        // The deadline carries what comes too late.
+        let displaced = member(input, "displaced");
+        match word(if *displaced == Json::Null { input } else { displaced }, "type") {
+            "tail_repaired" => {}
+            "run_recovered" => self.is_lost = false,
+            other => require(!self.is_lost, || format!("it goes on with {other} without being recovered"))?,
         }
         Ok(())
     }
@@ -220,6 +319,21 @@ impl Run {
         let heard = self.end.as_ref().is_some_and(|end| self.acknowledged > end.seq);
         let over = heard && self.is_driven_by(process);
         require(!over, || format!("{effect} began after the run had ended"))
+    }
+}
+
+/// The work that an input declares too late.
+fn timed_out(input: &Json) -> Option<String> {
+    (word(input, "type") == "tool_timed_out")
+        .then(|| format!("tool call {}/{}", word(input, "call"), number(member(input, "attempt")).unwrap_or(0)))
+}
+
+/// What a person is asked by an effect.
+fn asked(effect: &Json) -> Option<String> {
+    match word(effect, "type") {
+        "await_decision" => Some(format!("decision {}", word(effect, "ticket"))),
+        "reconcile_tool" => Some(format!("reconciliation {}", word(effect, "call"))),
+        _ => None,
     }
 }
 
@@ -336,7 +450,7 @@ impl Observed {
     /// Work of a port begins; the number ends it.
     pub(crate) fn work_begins(&mut self, process: u32, run: &RunId, what: String) -> u64 {
         self.begun += 1;
-        self.under_way.insert(self.begun, (run.clone(), process, what));
+        self.under_way.insert(self.begun, Work { run: run.clone(), process, what, given_up_ms: None });
         self.begun
     }
 
@@ -346,8 +460,13 @@ impl Observed {
 
     /// The run was seen to be over in that process: nothing that it had begun there goes on.
     pub(crate) fn all_dropped(&self, process: u32, id: &RunId) -> Result<(), String> {
-        let left = self.under_way.values().find(|(run, by, _)| run == id && *by == process);
-        left.map_or(Ok(()), |(_, _, what)| Err(format!("{id}: {what} goes on though the run is over")))
+        let left = self.under_way.values().find(|work| work.run == *id && work.process == process);
+        left.map_or(Ok(()), |work| Err(format!("{id}: {} goes on though the run is over", work.what)))
+    }
+
+    /// How often a person was asked that, by the records.
+    pub(crate) fn times_asked(&self, id: &RunId, question: &str) -> u64 {
+        self.runs.get(id).and_then(|run| run.asked.get(question)).copied().unwrap_or(0)
     }
 
     /// Whether the run has ended, and a receipt is on record.

@@ -35,7 +35,8 @@ pub(crate) async fn asked(host: &Host, run: &RunId, waiting: &Waiting) {
     }
 }
 
-fn name(question: &Question) -> String {
+/// What a question is about.
+pub(crate) fn name(question: &Question) -> String {
     match question {
         Question::Decision { ticket, .. } => format!("decision {ticket}"),
         Question::Reconciliation { call, .. } => format!("reconciliation {call}"),

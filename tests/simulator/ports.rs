@@ -136,6 +136,18 @@ impl Tools for Ports {
             let message = "it panicked".to_owned();
             return detached.await.unwrap_or(Err(ToolError::Execution { message }));
         }
+        if self.0.world.bug == Some(Bug::OutlastsItsTimeout) {
+            let ports = self.clone();
+            let detached = tokio::spawn(async move {
+                tokio::select! {
+                    biased;
+                    () = ports.is_over(&invocation.run) => None,
+                    answer = ports.enter(&invocation) => Some(answer),
+                }
+            });
+            let message = "the run is over".to_owned();
+            return detached.await.ok().flatten().unwrap_or(Err(ToolError::Execution { message }));
+        }
         let first = self.enter(&invocation).await;
         if self.0.world.bug == Some(Bug::RetriesByItself) && matches!(first, Err(ToolError::Execution { .. })) {
             return self.enter(&invocation).await;
@@ -159,7 +171,8 @@ impl Ports {
     async fn enter(&self, invocation: &Invocation) -> Result<ToolOutput, ToolError> {
         let (run, tool) = (&invocation.run, invocation.tool().name.clone());
         let at = format!("{run} {}/{}", invocation.call, invocation.attempt);
-        let _under_way = UnderWay::begin(&self.0, run, format!("tool call {}", invocation.call));
+        let what = format!("tool call {}/{}", invocation.call, invocation.attempt);
+        let _under_way = UnderWay::begin(&self.0, run, what);
         self.0.act(format!("tool {tool} {at}")).await;
         if self.goes_wrong(Fault::ToolAway, &at) {
             return Err(ToolError::UnavailableBeforeDispatch { message: format!("{PRIVATE} away") });
@@ -176,6 +189,13 @@ impl Ports {
         self.0.act(format!("tool returns {at}")).await;
         self.0.world.lock().observed.tool_answered(run, &invocation.call.to_string());
         answer
+    }
+
+    /// Comes back when the run has ended.
+    async fn is_over(&self, run: &RunId) {
+        while !self.0.world.lock().observed.has_ended(run) {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
     }
 
     /// The world sees that the tool is entered.

@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use portcullis::runtime::clock::Clock;
 use tokio::sync::Notify;
 
+use crate::bugs::Bug;
 use crate::faults::Fault;
 use crate::world::World;
 
@@ -57,6 +58,7 @@ impl Process {
     /// Between two actions: here the power may go, the process may hang, and its clock may jump.
     pub(crate) async fn act(&self, what: impl Display + Send) {
         self.awake().await;
+        self.world.in_time();
         let number = {
             let mut state = self.world.lock();
             let number = state.action();
@@ -76,6 +78,11 @@ impl Process {
             self.jumped.notify_waiters();
         }
         self.awake().await;
+    }
+
+    /// When the world's clock shows what this process's clock shows then.
+    pub(crate) fn in_the_world(&self, own_ms: u64) -> u64 {
+        own_ms.saturating_add_signed(-self.ahead_ms.load(Ordering::Relaxed))
     }
 
     /// Lets time pass in this process.
@@ -100,6 +107,10 @@ impl Clock for ProcessClock {
                 process.awake().await;
                 let wait_ms = due_ms.saturating_sub(Self(Arc::clone(&process)).now_ms());
                 if wait_ms == 0 {
+                    let world = &process.world;
+                    if world.bug == Some(Bug::LosesAlarms) && world.lock().observed.is_alarm(process.number, due_ms) {
+                        return std::future::pending().await;
+                    }
                     return;
                 }
                 // A day is more than any world lasts.

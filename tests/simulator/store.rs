@@ -109,7 +109,23 @@ impl<M: Store> SimulatedStore<M> {
     /// A claim is known to the world: whoever held the run before is fenced from here on.
     fn observe_claim(&self, lease: &Lease) {
         if self.observed {
-            self.process.world.observe(|seen| seen.claimed(self.process.number, lease));
+            let held_up = self.process.world.lock().decisions.held_up();
+            self.process.world.observe(|seen| seen.claimed(self.process.number, lease, held_up));
+        }
+    }
+
+    /// Its driver is about to know that the records are durable.
+    fn observe_acknowledged(&self, append: &Append) {
+        let now_ms = self.process.world.now_ms();
+        self.process.world.observe(|seen| seen.acknowledged(self.process.number, append, now_ms));
+    }
+
+    /// The run was given back. One that waits for a person is woken by whoever gave it back.
+    fn observe_release(&self, lease: &Lease) {
+        if self.observed {
+            let in_the_world = |due_ms| self.process.in_the_world(due_ms);
+            let process = self.process.number;
+            self.process.world.observe(|seen| seen.given_back(process, lease, in_the_world));
         }
     }
 
@@ -137,7 +153,7 @@ impl<M: Store> SimulatedStore<M> {
                 append.lease.epoch = self.process.world.lock().observed.epoch(&append.lease.run)
             }
             Some(Bug::LosesARecord) if append.seq == 4 => {
-                self.process.world.observe(|seen| seen.acknowledged(&append));
+                self.observe_acknowledged(&append);
                 return Ok(());
             }
             Some(Bug::AcknowledgesBeforeItStores) => {
@@ -149,7 +165,7 @@ impl<M: Store> SimulatedStore<M> {
         self.medium.append(append.clone()).await?;
         self.observe(&held);
         self.after(&place).await?;
-        self.process.world.observe(|seen| seen.acknowledged(&append));
+        self.observe_acknowledged(&append);
         Ok(())
     }
 }
@@ -193,7 +209,9 @@ impl<M: Store> Store for SimulatedStore<M> {
             if self.goes_wrong(Fault::NotGivenBack, named) {
                 return Err(self.away("release"));
             }
-            self.medium.release(lease).await
+            self.medium.release(lease.clone()).await?;
+            self.observe_release(&lease);
+            Ok(())
         })
     }
 

@@ -79,6 +79,7 @@ impl World {
         let mut state = self.lock();
         state.past_ms = state.now_ms();
         (state.since, state.is_dark) = (None, true);
+        state.observed.power_gone();
     }
 
     pub(crate) fn now_ms(&self) -> u64 {
@@ -126,6 +127,14 @@ impl World {
     /// Looks at the world with what was observed so far.
     pub(crate) fn observe(&self, look: impl FnOnce(&mut Observed) -> Result<(), String>) {
         let checked = look(&mut self.lock().observed);
+        self.check(checked);
+    }
+
+    /// What had to happen by now has happened.
+    pub(crate) fn in_time(&self) {
+        let state = self.lock();
+        let checked = state.observed.in_time(state.now_ms(), state.decisions.held_up());
+        drop(state);
         self.check(checked);
     }
 
