@@ -123,6 +123,16 @@ pub(crate) struct HistoryFile {
 }
 
 impl HistoryFile {
+    /// A file that takes the place of the one that is there: of a link the place too, never what it leads to.
+    pub(super) fn instead_of(place: &Path) -> io::Result<Self> {
+        Self::create(place.to_owned(), true)
+    }
+
+    /// Lets others read it as well.
+    pub(super) fn permit(&self, permissions: fs::Permissions) -> io::Result<()> {
+        self.file.set_permissions(permissions)
+    }
+
     fn create(place: PathBuf, force: bool) -> io::Result<Self> {
         let name = place.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_string_lossy();
         let beside = place.with_file_name(format!(".{name}.{}.partial", std::process::id()));

@@ -144,3 +144,14 @@ fn the_readme_shows_what_the_binary_prints() {
         assert!(readme.contains(&printed), "the README does not show what {words:?} print:\n{printed}");
     }
 }
+
+/// 14.7, 14.10: a page that cannot be written is refused at once, and not after minutes of exploring.
+#[test]
+fn table_check_looks_at_the_page_before_it_explores() {
+    let unmarked = Scratch::new("unmarked.md", b"# Nothing to write here\n");
+    let output = portcullis(&["table", "--check", "--wide", "--proof", unmarked.path()]);
+    assert_eq!(output.status.code(), Some(2));
+    let reason = String::from_utf8(output.stderr).expect("text");
+    assert!(reason.contains("unmarked.md: no line is `<!-- exploration begins -->`"), "{reason}");
+    assert_eq!(std::fs::read(unmarked.path()).expect("it is there"), b"# Nothing to write here\n");
+}
