@@ -4,11 +4,11 @@
 //! |---|---|
 //! | text, a key, the name of a variant | its UTF-8, then 255, which stands in no UTF-8 |
 //! | a number | a mark, then its bytes, lowest first |
-//! | a list, a map | a mark, its parts in order, a mark at the end |
-//! | a struct | the same; a field is known by its place, and one that is left out leaves a mark |
+//! | a list, a map | a mark of its kind, its parts in order, a mark at the end |
+//! | a struct | as a list; a field is known by its place, and one that is left out leaves a mark |
 //! | nothing | a mark |
 //!
-//! Marks are bytes from 245 to 255, with which no UTF-8 begins either. So whatever may follow is told by its first
+//! Marks are 193 and the bytes from 245 to 255, with which no UTF-8 begins either. So whatever may follow is told by its first
 //! byte, and two values of one type come to the same bytes only when they come to the same JSON.
 
 use std::fmt;
@@ -26,6 +26,7 @@ const NATURAL: u8 = 248;
 const NEGATIVE: u8 = 247;
 const REAL: u8 = 246;
 const SKIPPED: u8 = 245;
+const BEGIN_MAP: u8 = 193;
 
 /// Most states fit; those are also the sizes that an allocator has at hand.
 const ROOM: usize = 1_024;
@@ -205,7 +206,8 @@ impl ser::Serializer for &mut Encoding {
     }
 
     fn serialize_map(self, _: Option<usize>) -> Result<Self, Unwritable> {
-        self.begin()
+        self.mark(BEGIN_MAP)?;
+        Ok(self)
     }
 
     fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self, Unwritable> {
@@ -310,6 +312,7 @@ mod tests {
         differ(&(1_u64, 2_u64), &(513_u64, 0_u64));
         differ(&-1_i64, &u64::MAX);
         differ(&true, &false);
+        differ(&BTreeMap::from([("a", 1)]), &("a", 1));
     }
 
     #[test]

@@ -140,7 +140,7 @@ fn a_file_that_cannot_be_run_is_named_with_line_column_and_reason() {
     let cases = [
         ("scenario.json", "{\n  \"spec\": { \"task\": \"t\" }\n}", "line 2, column 25: missing field `model`"),
         ("broken.json", "{\n  \"spec\": {", "line 2, column 11"),
-        ("other.json", "[1, 2]", "no recorded transcript"),
+        ("other.json", "[1, 2]", "no recorded run"),
         (
             "transcript.json",
             "[{\"role\":\"user\",\"content\":\"t\"},\n{\"role\":\"assistant\",\"tool_calls\":7}]",
