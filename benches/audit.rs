@@ -1,5 +1,7 @@
 //! Reading and auditing chat-completions lists, beside what `serde_json` needs to decode the same bytes.
 
+#![allow(missing_docs, clippy::expect_used)]
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use portcullis::adapters::audit::Audit;
 use portcullis::adapters::recording::Recording;

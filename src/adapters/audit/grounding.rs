@@ -76,7 +76,7 @@ fn quotes(answer: &str) -> impl Iterator<Item = &str> {
     const PAIRS: [(char, char); 4] = [('"', '"'), ('`', '`'), ('\u{201C}', '\u{201D}'), ('\u{AB}', '\u{BB}')];
     answer.lines().flat_map(|line| {
         PAIRS.into_iter().flat_map(move |(open, close)| {
-            let parts = line.split(move |letter| letter == open || letter == close);
+            let parts = line.split([open, close]);
             parts.skip(1).step_by(2).map(str::trim).filter(|quote| QUOTE_BYTES.contains(&quote.len()))
         })
     })

@@ -6,7 +6,7 @@ use super::super::ending::describe;
 use super::super::exit::{Problem, printable};
 use super::super::timeline::Timeline;
 use super::Subject;
-use crate::engine::{Engine, Step};
+use crate::engine::{Engine, Request, Step};
 use crate::history::{Change, OtherRequest, Supposed, Supposition, Unfounded};
 use crate::vocabulary::effect::Effect;
 use crate::vocabulary::spec::Settings;
@@ -98,23 +98,37 @@ pub(super) fn came_to(supposition: &Supposition) -> String {
     match &supposition.supposed {
         Supposed::Ended(ending) => describe(ending),
         Supposed::Unanswered { seq, question, differs, .. } => {
-            let asked = match question.as_ref() {
-                Effect::CallModel { call, attempt, .. } if *differs => {
-                    format!("model {call}, attempt {attempt}, would be shown something else")
-                }
-                Effect::CallModel { call, attempt, .. } => format!("model {call}, attempt {attempt}, was never asked"),
-                Effect::InvokeTool { call, attempt, .. } => {
-                    format!("tool call {call}, attempt {attempt}, was never made")
-                }
-                Effect::JudgeSemantics { call, .. } => format!("the judge was never asked {call}"),
-                other => format!("`{}` was never asked for", other.tag()),
-            };
+            let asked = asked(question, *differs);
             let way_out = if *differs { "; --assume-same-answers goes on" } else { "" };
             format!("nobody knows: at record {seq} {asked}{way_out}")
         }
         Supposed::Open { waits } => {
-            let waits: Vec<_> = waits.iter().map(crate::engine::Request::tag).collect();
+            let waits: Vec<_> = waits.iter().map(Request::tag).collect();
             format!("open: the history ends while it waits for {}", waits.join(", "))
         }
+    }
+}
+
+/// What was never asked, in words.
+fn asked(question: &Request, differs: bool) -> String {
+    match question {
+        Effect::CallModel { call, attempt, .. } if differs => {
+            format!("model {call}, attempt {attempt}, would be shown something else")
+        }
+        Effect::CallModel { call, attempt, .. } => format!("model {call}, attempt {attempt}, was never asked"),
+        Effect::InvokeTool { call, attempt, .. } => format!("tool call {call}, attempt {attempt}, was never made"),
+        Effect::JudgeSemantics { call, .. } => format!("the judge was never asked {call}"),
+        Effect::ResolveEnvironment
+        | Effect::StartTimer { .. }
+        | Effect::AskGate { .. }
+        | Effect::CallHook { .. }
+        | Effect::PerformAction { .. }
+        | Effect::DispatchTools { .. }
+        | Effect::AdmitNested { .. }
+        | Effect::DenyNested { .. }
+        | Effect::AwaitDecision { .. }
+        | Effect::ReconcileTool { .. }
+        | Effect::AbortInFlight
+        | Effect::Publish { .. } => format!("`{}` was never asked for", question.tag()),
     }
 }

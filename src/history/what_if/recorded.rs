@@ -39,10 +39,8 @@ impl Recorded {
     pub(super) fn take(&mut self, step: &Step) {
         let Step { seq, at_ms, input, effects, .. } = step;
         // A report that the deadline displaced would have been an answer, had there been time.
-        let report = match input {
-            Input::DeadlineElapsed { displaced: Some(report) } => report.as_ref().clone(),
-            other => other.clone(),
-        };
+        let displaced = if let Input::DeadlineElapsed { displaced } = input { displaced.as_deref() } else { None };
+        let report = displaced.unwrap_or(input).clone();
         let reported = |input| Reported { seq: *seq, at_ms: *at_ms, input };
         match answered(input) {
             Report::Start => self.start = Some(report),

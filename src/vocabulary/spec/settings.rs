@@ -61,14 +61,12 @@ impl Settings {
     /// When it is no strict JSON object, or names what is no rule.
     pub fn policy(text: &str) -> Result<Self, SettingsFault> {
         let no_object = |reason: String| SettingsFault::NoObject { reason };
-        match Json::parse(text).map_err(|error| no_object(error.to_string()))? {
-            Json::Object(rules) => {
-                let mut settings = Self::none();
-                rules.into_iter().try_for_each(|(name, value)| settings.lay(&name, value))?;
-                Ok(settings)
-            }
-            other => Err(no_object(format!("this is {}", other.kind_name()))),
-        }
+        let policy = Json::parse(text).map_err(|error| no_object(error.to_string()))?;
+        let kind = policy.kind_name();
+        let Json::Object(rules) = policy else { return Err(no_object(format!("this is {kind}"))) };
+        let mut settings = Self::none();
+        rules.into_iter().try_for_each(|(name, value)| settings.lay(&name, value))?;
+        Ok(settings)
     }
 
     /// Adds one setting, `PATH=VALUE`: names and places from the spec's root, joined by dots, and a JSON value.
